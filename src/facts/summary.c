@@ -34,7 +34,7 @@ static const char *name_of(struct arena *arena, const struct kernel_row *row, en
     case SUMMARY_LANGUAGE:
         return *row->language ? row->language : "not known";
     case SUMMARY_REASON:
-        return row->correct ? NULL : reason_of(arena, row);
+        return row->correct || strcmp(row->verdict, "dropped") == 0 ? NULL : reason_of(arena, row);
     }
     return NULL;
 }
@@ -73,6 +73,7 @@ static void count_row(struct arena *arena, struct group *group, const struct ker
     summary->kernels += row->correct;
     summary->rejected += strcmp(row->verdict, "rejected") == 0;
     summary->failed += strcmp(row->verdict, "failed") == 0;
+    summary->dropped += strcmp(row->verdict, "dropped") == 0;
     summary->wins += row->verified && strcmp(row->finding, "faster") == 0;
     summary->micro_dollars += row->micro_dollars;
     summary->evaluation_ms += row->evaluation_ms;

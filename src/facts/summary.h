@@ -7,7 +7,7 @@
 
 struct summary {
     const char *name; /* "loop order", "gpt-5-mini", "rejected: the output is wrong" */
-    size_t evaluated, kernels, rejected, failed;
+    size_t evaluated, kernels, rejected, failed, dropped;
     size_t better;        /* kernels whose whole interval lies above their parent's */
     size_t wins;          /* champions that were verified as faster */
     struct interval gain; /* speed-up over the parent's, of kernels with one; samples 0: none */

@@ -305,7 +305,7 @@ if (rows.length) {
   const list = table([{ name: "candidate", value: row => row.number, cell: row => link(row.id), kind: () => "id" }, { name: "from", value: row => byId.get(row.parent)?.number, cell: row => row.parent ? link(row.parent) : "", kind: () => "id" },
     { name: "round", number: true, value: row => row.round }, { name: "time", number: true, value: row => row.latency_ms || Infinity, cell: row => time(row.latency_ms, row.latency_low_ms, row.latency_high_ms) }, { name: "speed-up", number: true, value: row => row.speedup_low ?? 0, cell: ratio },
     { name: "95 %", number: true, value: row => row.speedup_low ?? 0, cell: interval }, { name: "idea, or why not", value: what, kind: row => row.correct ? "" : "bad" }], rows, { kind: row => row.champion ? "champion" : "" });
-  const kind = make("select", { "aria-label": "verdict" }, ...["all", "kernel", "rejected", "failed"].map(name => make("option", {}, name))), words = make("input", { type: "search", placeholder: "filter by words", "aria-label": "filter by words" });
+  const kind = make("select", { "aria-label": "verdict" }, ...["all", "kernel", "dropped", "rejected", "failed"].map(name => make("option", {}, name))), words = make("input", { type: "search", placeholder: "filter by words", "aria-label": "filter by words" });
   const apply = () => list.filter(row => (kind.value === "all" || row.verdict === kind.value) && (row.id + " " + what(row) + " " + row.file + " " + row.model).toLowerCase().includes(words.value.toLowerCase()));
   kind.onchange = words.oninput = apply;
   section("Every candidate", make("p", {}, kind, " ", words), list);

@@ -36,6 +36,8 @@ static void print_kernel(const struct tuning_kernel *kernel, struct buf *out)
     const struct tuning_impact *impact = &kernel->impact;
     buf_addf(out, "impact of %.40s: %zu kernels of %zu points measured", kernel->name,
              kernel->kernels, kernel->measured);
+    if (kernel->dropped > 0)
+        buf_addf(out, " (%zu dropped, checked at the main shape only)", kernel->dropped);
     if (kernel->space > 0)
         buf_addf(out, ", of %.0f valid", kernel->space);
     if (impact->why && impact->count == 0) {
@@ -286,6 +288,7 @@ void report_tuning_json(const struct tuning *tuning, struct json *json)
         json_put_text(json, "name", kernel->name);
         json_put_int(json, "measured", (int64_t)kernel->measured);
         json_put_int(json, "kernels", (int64_t)kernel->kernels);
+        json_put_int(json, "dropped", (int64_t)kernel->dropped);
         json_put_real(json, "valid", kernel->space);
         json_key(json, "impact");
         put_impact(json, &kernel->impact);

@@ -197,13 +197,16 @@ const char *words_spent(int64_t micro, int64_t cap, bool unpriced, char text[64]
     return text;
 }
 
-const char *words_outcomes(int64_t kept, int64_t rejected, int64_t failed, int64_t outside,
-                           char text[160])
+const char *words_outcomes(int64_t kept, int64_t rejected, int64_t failed, int64_t dropped,
+                           int64_t outside, char text[160])
 {
     char number[48];
     int length =
         snprintf(text, 160, "%s, %lld rejected, %lld failed", words_number(kept, "kernel", number),
                  (long long)rejected, (long long)failed);
+    if (dropped > 0)
+        length += snprintf(text + length, (size_t)(160 - length), ", %lld dropped at one shape",
+                           (long long)dropped);
     if (outside > 0)
         snprintf(text + length, (size_t)(160 - length), ", %lld no point%s of the tune space",
                  (long long)outside, outside == 1 ? "" : "s");

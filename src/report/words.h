@@ -36,8 +36,8 @@ const char *words_pause(uint64_t since_ms, uint64_t until_ms, char text[96]);
 /* "$1.23 of $5.00", or "not priced": what a run without prices says of dollars. cap 0: none */
 const char *words_spent(int64_t micro, int64_t cap, bool unpriced, char text[64]);
 /* "5 kernels, 1 rejected, 0 failed"; where some were none: ", 2 no points of the tune space" */
-const char *words_outcomes(int64_t kept, int64_t rejected, int64_t failed, int64_t outside,
-                           char text[160]);
+const char *words_outcomes(int64_t kept, int64_t rejected, int64_t failed, int64_t dropped,
+                           int64_t outside, char text[160]);
 /* "lane busy 62 %"; where there was some: "lane busy 62 %, 30 % waiting for another twagent" */
 const char *words_lane(double busy, double waits, char text[80]);
 

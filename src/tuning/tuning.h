@@ -126,15 +126,16 @@ void tuning_judge_ladder(struct tuning_ladder *ladder);
 
 struct tuning_point {
     const char *id, *tune; /* tune: JSON object of numbers */
-    const char *verdict;   /* "kernel", "rejected", "failed" */
-    double time_ns;        /* 0: no kernel */
+    const char *verdict;   /* "kernel", "rejected", "failed", "dropped" */
+    double time_ns;        /* 0: not timed */
 };
 
 struct tuning_kernel {
     const struct tuning_point *points; /* `measured` of them, in the order of their numbers */
     const char *name;                  /* "packed.c" */
     size_t measured, kernels;          /* points; those that became kernels */
-    double space;                      /* valid points in all; 0: not known */
+    size_t dropped; /* far behind at the main shape, and checked there alone: timed, no kernels */
+    double space;   /* valid points in all; 0: not known */
     struct tuning_impact impact;
 };
 

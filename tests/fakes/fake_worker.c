@@ -10,6 +10,7 @@
  * --opens-never 1: what it was asked to open. --says-final MS: that a final measurement takes it.
  * --unsteady N: all kernels but one in N are slower than the baseline at other sizes than the main
  * one.
+ * --late PERCENT: a tune's point that takes more than that of the fastest kernel so far is dropped.
  * --noisy 1: whoever is timed with another kernel is 100 times as fast, and that says nothing.
  * --host NAME: the machine that it says it is on. --cpu NAME: what kind that is.
  * --notes FILE: a line for each evaluation that was begun, so that a test can count them. */
@@ -31,7 +32,7 @@ enum { PENDING_MOST = 64, LINE_MOST = 16 << 20 };
 static const double baseline_ns = 1e7;
 
 static struct {
-    long low_ms, high_ms, final_ms, dies, waits, opens_never, says_final, unsteady, noisy;
+    long low_ms, high_ms, final_ms, dies, waits, opens_never, says_final, unsteady, noisy, late;
     const char *notes, *final_dies, *host, *cpu;
 } options = {.low_ms = 5, .high_ms = 25};
 
@@ -180,6 +181,18 @@ static double baseline_of(const json_t *request)
     return time_of(rival, hash);
 }
 
+/* Far behind, when looked at: no kernel, though it might have been one. */
+static bool is_dropped(const json_t *request, double time)
+{
+    static double best;
+    if (options.late == 0 || strcmp(text_of(request, "effort"), "search") != 0)
+        return false;
+    bool behind = best > 0 && time * 100 > (double)options.late * best;
+    if (!behind && (best <= 0 || time < best))
+        best = time;
+    return behind && json_is_true(json_object_get(request, "late"));
+}
+
 static json_t *evaluation(const struct pending *item, long ms)
 {
     const json_t *request = item->request;
@@ -191,6 +204,10 @@ static json_t *evaluation(const struct pending *item, long ms)
                                    "heap-buffer-overflow in kernel, candidate.c:9\n"};
     bool kernel = strcmp(outcome.verdict, "kernel") == 0;
     double time = time_of(request, item->hash);
+    bool dropped = kernel && is_dropped(request, time);
+    if (dropped)
+        outcome = (struct outcome){"dropped", "time", "far behind, and no more", ""};
+    kernel = kernel && !dropped;
     if (options.unsteady > 0 && strcmp(text_of(request, "effort"), "full") == 0 &&
         json_object_get(request, "rival") == NULL && item->hash % (uint64_t)options.unsteady != 0)
         time = 2 * baseline_ns;
@@ -202,9 +219,9 @@ static json_t *evaluation(const struct pending *item, long ms)
     json_t *record = json_pack(
         "{s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:s, s:f, s:i, s:i, s:s}",
         "verdict", outcome.verdict, "stage", outcome.stage, "reason", outcome.reason, "details",
-        outcome.details, "ours", 0, "dropped", 0, "quarantined", 0, "win", kernel && ratio > 1.02,
-        "time_ns", kernel ? interval(time, 0.005) : json_null(), "hot_ns",
-        kernel && final ? interval(time * 0.9, 0.005) : json_null(), "baseline_ns",
+        outcome.details, "ours", 0, "dropped", dropped, "quarantined", 0, "win",
+        kernel && ratio > 1.02, "time_ns", kernel || dropped ? interval(time, 0.005) : json_null(),
+        "hot_ns", kernel && final ? interval(time * 0.9, 0.005) : json_null(), "baseline_ns",
         kernel ? interval(baseline_ns, 0.005) : json_null(), "speedup",
         kernel ? interval(ratio, 0.007) : json_null(), "baseline", "reference", "spread", 0.002,
         "timed_samples", 12, "dropped_samples", 0, "identity", identity);
@@ -417,6 +434,8 @@ static void read_options(int argc, char **argv)
             options.says_final = strtol(value, NULL, 10);
         } else if (strcmp(argv[i], "--unsteady") == 0) {
             options.unsteady = strtol(value, NULL, 10);
+        } else if (strcmp(argv[i], "--late") == 0) {
+            options.late = strtol(value, NULL, 10);
         } else if (strcmp(argv[i], "--noisy") == 0) {
             options.noisy = strtol(value, NULL, 10);
         } else if (strcmp(argv[i], "--host") == 0) {

@@ -75,6 +75,44 @@ printf '#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 1-2 --unsteady 1000000 "$@"
 tune tune "$work/mm" "$work/mm/starts/cpu/rows.c" --seed 5 --max-evaluations 30 --stable >out
 [ $? -eq 1 ] && grep -q '"stable":false' out; say $? "where none is, that is no win: $(tail -c 300 out)"
 
+# --- points that are dropped at a look: timed, and nothing else; a tune that goes on does not ask for them again
+printf '#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 1-2 --late 110 --notes %s/asked "$@"\nexec %s "$@"\n' "$worker" "$work" "$twagent" \
+    >"$work/steady"
+tune tune "$work/mm" "$work/mm/starts/cpu/rows.c" --seed 6 --max-evaluations 20 >out
+tune resume r4 --budget-evaluations 70 >looked
+TWAGENT_STORE=$work/tunes "$twagent" show r4 >shown
+TWAGENT_STORE=$work/tunes "$twagent" export >rows
+TWAGENT_STORE=$work/tunes "$twagent" lessons export >lessons
+/usr/bin/python3 - looked asked shown rows lessons <<'PY'
+import collections, json, sys
+run = json.load(open(sys.argv[1]))
+points = run["tuning"]["kernels"][0]["points"]
+of = collections.defaultdict(list)
+for point in points:
+    of[point["verdict"]].append(point)
+assert len(points) == 64 and len(of["dropped"]) > 20, {k: len(v) for k, v in of.items()}
+asked = [line.split() for line in open(sys.argv[2])]
+ids = {point["id"] for point in of["dropped"]}
+asked = collections.Counter((effort, id.partition(":")[2]) for _, effort, id, _ in asked)
+assert all(asked["search", id] == 1 for id in ids), asked
+assert not any(id in ids for effort, id in asked if effort != "search"), "one that was dropped is asked for as more"
+assert all(point["time_ns"] > 0 for point in of["dropped"])
+found = run["tuning"]["kernels"][0]
+assert found["dropped"] == len(ids) and found["kernels"] == len(of["kernel"]) and found["impact"]["points"] == len(ids) + len(of["kernel"]), found
+assert not ids & {top["id"] for top in run["tuning"]["top"]} and run["run"]["best"] not in ids
+counts = run["run"]
+assert (counts["dropped"], counts["kept"], counts["evaluated"]) == (len(ids), len(of["kernel"]), 64), counts
+rows = {row["id"]: row for row in map(json.loads, open(sys.argv[4])) if row["run"] == "r4"}
+for id in ids:
+    assert (rows[id]["verdict"], rows[id]["state"], rows[id]["correct"], rows[id]["speedup"]) == ("dropped", "dropped", False, None), rows[id]
+shown = open(sys.argv[3]).read()
+assert f"({len(ids)} dropped, checked at the main shape only)" in shown and f"{len(ids)} dropped at one shape" in shown, shown
+assert not any(f'"{id}"' in open(sys.argv[5]).read() for id in ids)
+PY
+say $? "points that are dropped are no kernels: $(cat err; tail -c 600 looked; cat shown)"
+id=$(/usr/bin/python3 -c 'import json; print([row["id"] for row in map(json.loads, open("rows")) if row["verdict"] == "dropped"][0])')
+! TWAGENT_STORE=$work/tunes "$twagent" emit "$id" out.package >out 2>&1; say $? "one that was dropped is no package: $(cat out)"
+
 # --- a run with a model, paused, gone on with, stopped
 serve --by-content "$work/sources" --latency-ms 50-200
 "$twagent" run "$work/mm" --model openai/test --base-url "$url" --rounds 200 --branching 3 --implementations 1 \

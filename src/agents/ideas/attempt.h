@@ -7,7 +7,7 @@
 
 struct prompt_attempt { /* one line of the history */
     const char *id, *title, *category;
-    const char *state;         /* "kept", "rejected", "failed" */
+    const char *state;         /* "kept", "rejected", "failed", "dropped" */
     const char *reason;        /* of what was not kept */
     double speedup;            /* over the baseline; 0: none */
     double over_parent;        /* time of the parent over its own; 0: not known */

@@ -61,7 +61,7 @@ static enum group group_of(const struct material *material, const struct prompt_
     const double difference = 1 + prompt_noise(material->context);
     if (has(attempt->same_as))
         return GROUP_SAME;
-    if (is(attempt->state, "kept") && attempt->dropped)
+    if (attempt->dropped) /* a kernel, or looked at and no more */
         return GROUP_SLOWER;
     if (is(attempt->state, "kept") && (attempt->given || attempt->over_parent <= 0))
         return GROUP_FIRST;

@@ -26,7 +26,8 @@ static const struct field run_fields[] = {
     RUN(time_ns, REAL),      RUN(finding, TEXT),     RUN(noise, TEXT),
     RUN(asked, JSON),        RUN(unfit, TEXT),       RUN(left_out, TEXT),
     RUN(unconfined, TEXT),   RUN(saved_ms, INT),     RUN(strange_parents, INT),
-    RUN(outside, INT),       RUN(agents, TEXT),      RUN(batches, TEXT),
+    RUN(outside, INT),       RUN(dropped, INT),      RUN(agents, TEXT),
+    RUN(batches, TEXT),
 };
 static const struct field idea_fields[] = {
     IDEA(id, TEXT),       IDEA(run, TEXT), IDEA(parent, TEXT),   IDEA(title, TEXT),

@@ -36,6 +36,7 @@ struct run_record {
     bool win, verified;
     int64_t number, round, evaluated, kept, rejected, failed;
     int64_t outside; /* points that were none of their space: no part of `evaluated` */
+    int64_t dropped; /* far behind at the main shape, the only one that they were checked at */
     int64_t in_flight, awaited, requests, tokens, micro_dollars, pid; /* pid: whose run it is now */
     int64_t resumes;               /* how often it was gone on with */
     int64_t strange_parents;       /* ideas that named a parent which was none of theirs */
@@ -60,7 +61,7 @@ struct candidate_record {
     const char *source;       /* its hash, key in STORE_SOURCES; "" while there is none */
     const char *tune;         /* JSON object of numbers */
     const char *identity;     /* hash of source and numbers */
-    const char *state;        /* "proposed", ..., "kept", "rejected", "failed" */
+    const char *state;        /* "proposed", ..., "kept", "rejected", "failed", "dropped" */
     const char *duplicate_of; /* a candidate's id, or "" */
     const char *verdict, *reason;
     double time_ns, speedup, speedup_low, speedup_high;

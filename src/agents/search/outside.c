@@ -62,6 +62,7 @@ void search_progress(const struct search *search, struct search_progress *progre
         .kept = run->kept,
         .rejected = run->rejected,
         .failed = run->failed,
+        .dropped = run->dropped,
         .outside = run->outside,
         .best = search->best ? search->best->record.id : "",
         .best_speedup_low = run->speedup_low,

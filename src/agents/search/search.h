@@ -22,7 +22,7 @@ struct search_progress { /* a snapshot for the display and for the exit code */
     const char *run;     /* "r3" */
     const char *phase;   /* "preparing", "searching", "verifying the champion", "done" */
     int64_t round, rounds;
-    int64_t proposed, in_flight, evaluated, kept, rejected, failed, outside;
+    int64_t proposed, in_flight, evaluated, kept, rejected, failed, dropped, outside;
     const char *best; /* candidate id, or "" */
     double best_speedup_low, best_speedup, best_speedup_high, best_time_ns, baseline_ns;
     const char *baseline;

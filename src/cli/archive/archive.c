@@ -222,6 +222,7 @@ static void summary_json(const struct summary *summary, struct json *json)
     json_put_int(json, "kernels", (int64_t)summary->kernels);
     json_put_int(json, "rejected", (int64_t)summary->rejected);
     json_put_int(json, "failed", (int64_t)summary->failed);
+    json_put_int(json, "dropped", (int64_t)summary->dropped);
     json_put_int(json, "better_than_parent", (int64_t)summary->better);
     json_put_int(json, "wins", (int64_t)summary->wins);
     json_put_int(json, "micro_dollars", summary->micro_dollars);

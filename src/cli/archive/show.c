@@ -196,7 +196,8 @@ static void print_run(struct store *store, struct arena *arena, const struct run
         printf("  spent      %s\n", spent);
     printf("  evaluated  %lld in %s: %s\n", (long long)run->evaluated,
            words_duration(run->elapsed_ms, time),
-           words_outcomes(run->kept, run->rejected, run->failed, run->outside, outcomes));
+           words_outcomes(run->kept, run->rejected, run->failed, run->dropped, run->outside,
+                          outcomes));
     const char **asked;
     size_t asked_count = run_words_asked(arena, run, &asked);
     for (size_t i = 0; i < asked_count; i++)

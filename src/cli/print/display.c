@@ -125,7 +125,8 @@ static void draw_head(struct display *display, const struct search_progress *p)
 /* What there is none of is left out, so that 80 columns hold it. */
 static void put_counts(const struct search_progress *p, bool tunes, char line[512])
 {
-    char kept[48], rejected[40] = "", failed[40] = "", outside[40] = "", lane[80], round[64] = "";
+    char kept[48], rejected[40] = "", failed[40] = "", dropped[40] = "", outside[40] = "", lane[80],
+                   round[64] = "";
     if (!tunes)
         snprintf(round, sizeof round, "round %lld of %lld | ", (long long)p->round,
                  (long long)p->rounds);
@@ -133,11 +134,13 @@ static void put_counts(const struct search_progress *p, bool tunes, char line[51
         snprintf(rejected, sizeof rejected, ", %lld rejected", (long long)p->rejected);
     if (p->failed > 0)
         snprintf(failed, sizeof failed, ", %lld failed", (long long)p->failed);
+    if (p->dropped > 0)
+        snprintf(dropped, sizeof dropped, ", %lld dropped", (long long)p->dropped);
     if (p->outside > 0)
         snprintf(outside, sizeof outside, ", %lld no point", (long long)p->outside);
-    snprintf(line, 512, "%s%lld in flight | %lld evaluated: %s%s%s%s | %s", round,
+    snprintf(line, 512, "%s%lld in flight | %lld evaluated: %s%s%s%s%s | %s", round,
              (long long)p->in_flight, (long long)p->evaluated,
-             words_number(p->kept, "kernel", kept), rejected, failed, outside,
+             words_number(p->kept, "kernel", kept), rejected, failed, dropped, outside,
              words_lane(p->lane_busy, p->lane_waits, lane));
 }
 

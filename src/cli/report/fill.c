@@ -50,6 +50,11 @@ static void fill_candidates(struct store *store, struct arena *arena, const stru
     report->candidates = rows;
 }
 
+static bool is_refused(const struct report_candidate *candidate)
+{
+    return strcmp(candidate->verdict, "kernel") != 0 && strcmp(candidate->verdict, "dropped") != 0;
+}
+
 /* "9 of 12: no clang found in /usr/bin or on PATH": the reason that most of what was refused or
  * failed has in common; NULL where none has two. */
 static const char *common_failure(struct arena *arena, const struct report *report)
@@ -58,11 +63,11 @@ static const char *common_failure(struct arena *arena, const struct report *repo
     const char *reason = NULL;
     for (size_t i = 0; i < report->count; i++) {
         size_t same = 0;
-        if (strcmp(report->candidates[i].verdict, "kernel") == 0)
+        if (!is_refused(&report->candidates[i]))
             continue;
         refused++;
         for (size_t k = i; k < report->count; k++)
-            same += strcmp(report->candidates[k].verdict, "kernel") != 0 &&
+            same += is_refused(&report->candidates[k]) &&
                     strcmp(report->candidates[k].reason, report->candidates[i].reason) == 0;
         if (same > most) {
             most = same;

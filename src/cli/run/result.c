@@ -82,10 +82,11 @@ static void print_text(const struct run_record *run, const struct report *report
         fprintf(out, "  checked    %lld of %lld checks passed%s\n",
                 (long long)value_int(checks, "passed", 0), (long long)value_int(checks, "total", 0),
                 run->verified ? ", again in fresh processes with fresh seeds" : "");
-    fprintf(out, "  search     %lld evaluated in %s: %s; %s\n", (long long)run->evaluated,
-            words_duration(run->elapsed_ms, time),
-            words_outcomes(run->kept, run->rejected, run->failed, run->outside, outcomes),
-            words_lane(run->lane_busy, run->lane_waits, lane));
+    fprintf(
+        out, "  search     %lld evaluated in %s: %s; %s\n", (long long)run->evaluated,
+        words_duration(run->elapsed_ms, time),
+        words_outcomes(run->kept, run->rejected, run->failed, run->dropped, run->outside, outcomes),
+        words_lane(run->lane_busy, run->lane_waits, lane));
     if (report->failures)
         fprintf(out, "  refused    %s\n", report->failures);
     print_asking(report, out);

@@ -54,7 +54,8 @@ static void put_work(struct arena *arena, struct run_status *status)
                             : ""));
     put(status, "evaluated",
         arena_printf(arena, "%lld: %s; %s", (long long)run->evaluated,
-                     words_outcomes(run->kept, run->rejected, run->failed, run->outside, outcomes),
+                     words_outcomes(run->kept, run->rejected, run->failed, run->dropped,
+                                    run->outside, outcomes),
                      words_lane(run->lane_busy, run->lane_waits, lane)));
     if (status->live && *run->agents)
         put(status, "agents", run->agents);
@@ -118,7 +119,7 @@ static void put_time(struct arena *arena, struct run_status *status)
 
 void status_seen_init(struct status_seen *seen)
 {
-    *seen = (struct status_seen){.kernels = -1};
+    *seen = (struct status_seen){.timed = -1};
     buf_init(&seen->impact, 1 << 16);
 }
 
@@ -136,10 +137,11 @@ static void put_impact(struct store *store, struct arena *arena, struct status_s
     if (!tune_is(run))
         return;
     bool same = strcmp(seen->run, run->id) == 0;
-    if (!same || run->kept < seen->kernels || run->kept * 8 > seen->kernels * 9 ||
-        (!status->live && run->kept != seen->kernels)) {
+    int64_t timed = run->kept + run->dropped;
+    if (!same || timed < seen->timed || timed * 8 > seen->timed * 9 ||
+        (!status->live && timed != seen->timed)) {
         snprintf(seen->run, sizeof seen->run, "%s", run->id);
-        seen->kernels = run->kept;
+        seen->timed = timed;
         buf_reset(&seen->impact);
         bool spec = strstr(run->problem_file, "/spec.yaml") != NULL; /* no Python for a look */
         if (tune_facts(store, arena, run, spec, &tuning, &ignored) == 0)

@@ -31,7 +31,7 @@ struct run_status {
  * computed again when an eighth more kernels are there, so that looking costs a search nothing. */
 struct status_seen {
     char run[32];
-    int64_t kernels;
+    int64_t timed;     /* points, when `impact` was made */
     struct buf impact; /* a line for each kernel's source */
 };
 

@@ -60,6 +60,7 @@ static void put_candidates(struct metrics *metrics, const struct run_record *run
     sample(metrics, "candidates_total", "outcome=\"kept\"", (double)run->kept);
     sample(metrics, "candidates_total", "outcome=\"rejected\"", (double)run->rejected);
     sample(metrics, "candidates_total", "outcome=\"failed\"", (double)run->failed);
+    sample(metrics, "candidates_total", "outcome=\"dropped\"", (double)run->dropped);
     sample(metrics, "candidates_total", "outcome=\"outside\"", (double)run->outside);
 }
 

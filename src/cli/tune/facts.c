@@ -47,6 +47,12 @@ static bool is_kernel(const struct candidate_record *c)
     return strcmp(c->verdict, "kernel") == 0 && !*c->duplicate_of && c->time_ns > 0;
 }
 
+/* Far behind at the main shape, and checked nowhere else: no kernel, but its time is one. */
+static bool is_dropped(const struct candidate_record *c)
+{
+    return strcmp(c->verdict, "dropped") == 0 && !*c->duplicate_of && c->time_ns > 0;
+}
+
 /* ---- a kernel's table ---- */
 
 /* Valid points of the space; of a large one a sample. */
@@ -132,19 +138,23 @@ static void impact_of(const struct facts *facts, const struct candidate *candida
     int64_t *space = candidate ? space_of(facts, candidate, &space_count, &kernel->space) : NULL;
     double *times = arena_array(facts->arena, facts->count + 1, sizeof *times);
     double *errors = arena_array(facts->arena, facts->count + 1, sizeof *errors);
+    size_t timed = 0;
     for (size_t i = 0; i < facts->count; i++) {
         const struct candidate_record *record = &facts->all[i];
-        if (strcmp(record->source, first->source) != 0 || !is_kernel(record) ||
-            !read_point(facts, names, width, record, points + kernel->kernels * width))
+        if (strcmp(record->source, first->source) != 0 ||
+            !(is_kernel(record) || is_dropped(record)) ||
+            !read_point(facts, names, width, record, points + timed * width))
             continue;
+        kernel->kernels += is_kernel(record);
+        kernel->dropped += is_dropped(record);
         if (record->time_high > record->time_ns)
-            errors[kernel->kernels] = log(record->time_high / record->time_ns) / NORMAL_95;
-        times[kernel->kernels++] = record->time_ns;
+            errors[timed] = log(record->time_high / record->time_ns) / NORMAL_95;
+        times[timed++] = record->time_ns;
     }
     struct validity validity = {facts, candidate};
     const struct tuning_table table = {.parameters = width,
                                        .names = names,
-                                       .count = kernel->kernels,
+                                       .count = timed,
                                        .points = points,
                                        .time_ns = times,
                                        .error = errors,
@@ -166,9 +176,10 @@ static void kernel_of(const struct facts *facts, const struct candidate_record *
     for (size_t i = 0; i < facts->count; i++) {
         const struct candidate_record *c = &facts->all[i];
         outside += strcmp(c->source, first->source) == 0 && c->outside;
+        bool timed = strcmp(c->verdict, "kernel") == 0 || strcmp(c->verdict, "dropped") == 0;
         if (strcmp(c->source, first->source) == 0 && *c->verdict && !c->outside)
-            points[kernel->measured++] = (struct tuning_point){
-                c->id, c->tune, c->verdict, strcmp(c->verdict, "kernel") == 0 ? c->time_ns : 0};
+            points[kernel->measured++] =
+                (struct tuning_point){c->id, c->tune, c->verdict, timed ? c->time_ns : 0};
     }
     if (facts->problem && source &&
         candidate_parse(facts->problem, first->name, source, strlen(source), &candidate, NULL))

@@ -11,8 +11,8 @@
 #include "eval/problem/target.h"
 #include "loop/process.h"
 
-/* portable: a program without this machine's newest instructions, for a simulator of caches */
-enum build_flavour { BUILD_FAST, BUILD_SANITIZED, BUILD_REMARKS, BUILD_PORTABLE };
+/* portable: without this machine's newest instructions, to count with; main: fast, one shape's */
+enum build_flavour { BUILD_FAST, BUILD_SANITIZED, BUILD_REMARKS, BUILD_PORTABLE, BUILD_MAIN };
 
 struct emitter; /* eval/emit/emit.h */
 struct evaluation;
@@ -71,6 +71,8 @@ struct backend {
                  const struct candidate *candidate, const struct names *tune,
                  const struct baseline_spec *baseline, enum build_flavour flavour,
                  const char *folder, struct build *build, struct err *err);
+    /* Whether a candidate's BUILD_MAIN takes less than its build for all shapes. NULL: never. */
+    bool (*late)(const struct candidate *candidate);
     /* What can be said of a candidate where there is no device, as lines in `words` and as members
      * of an open JSON object; *err says what is missing for a verdict, or why nothing can be said
      * and both are as they were. -1: there is a verdict, `evaluation`, in `arena`. 1: there is a
@@ -89,6 +91,8 @@ struct backend {
     /* Begins what the first build and runner will wait for, and waits for none of it. NULL: nothing
      * takes that long. */
     void (*warm)(const struct lane_facts *lane, const struct region *region);
+    /* The same for a first compile in this language; may block, on a thread that lives on. */
+    void (*warm_compiler)(const struct language *language);
     /* Begins a runner for the region, before the lane's facts are known but for its device's
      * number, and waits for nothing. NULL: nothing takes that long. */
     void (*warm_runner)(const struct lane_facts *lane, const struct region *region);
@@ -128,8 +132,7 @@ struct backend {
     int (*cachegrind)(const struct lane_facts *lane, const struct region *region,
                       const char *artifact, const struct call *call, struct json *json,
                       struct err *err);
-    /* Whether `name`, a program that finds what checks alone do not, is installed. NULL: it needs
-     * none. */
+    /* Whether this program, which finds what checks do not, is installed. NULL: it needs none. */
     bool (*tool)(const char *name);
     /* What compiles a language and is no part of lane_facts.versions, since not every lane needs
      * it: a JSON object, which blocks while it is found out. NULL here or returned: there is

@@ -24,8 +24,8 @@ static int build_triton(struct arena *arena, const struct lane_facts *lane,
     const struct program program = {.problem = problem, .candidate = candidate, .tune = tune};
     if (flavour == BUILD_PORTABLE)
         return err_set(err, ERR_UNSUPPORTED, "a Triton kernel has no portable build");
-    return triton_build(arena, device_arch(arena, lane), &program, &lane->facts, folder, build,
-                        err);
+    return triton_build(arena, device_arch(arena, lane), &program, &lane->facts,
+                        flavour == BUILD_MAIN, folder, build, err);
 }
 
 static int build(struct arena *arena, const struct lane_facts *lane, const struct problem *problem,
@@ -37,6 +37,11 @@ static int build(struct arena *arena, const struct lane_facts *lane, const struc
         return build_triton(arena, lane, problem, candidate, tune, flavour, folder, build, err);
     return cuda_build(arena, device_arch(arena, lane), problem, candidate, tune, baseline, flavour,
                       folder, build, err);
+}
+
+static bool late(const struct candidate *candidate)
+{
+    return candidate->language == &language_triton;
 }
 
 static void diagnostics(const struct candidate *candidate, const char *text, size_t length,
@@ -84,6 +89,12 @@ static void warm(const struct lane_facts *lane, const struct region *region)
     cuda_build_warm(device_arch(arena, lane));
 }
 
+static void warm_compiler(const struct language *language)
+{
+    if (language == &language_triton)
+        triton_warm();
+}
+
 static bool tool(const char *name)
 {
     ARENA_LOCAL(arena);
@@ -114,10 +125,12 @@ const struct backend backend_cuda = {
     .target = &target_cuda,
     .probe = cuda_probe,
     .build = build,
+    .late = late,
     .compile_only = cuda_compile_only,
     .diagnostics = diagnostics,
     .open = open,
     .warm = warm,
+    .warm_compiler = warm_compiler,
     .warm_runner = gpu_host_begin,
     .cuts_sums = true,
     .sanitize = cuda_sanitize,

@@ -103,8 +103,8 @@ static int build_in(struct trial *trial, const char *folder, struct build *build
 {
     const struct program program = program_of(trial);
     if (is_triton(trial))
-        return triton_build(trial->arena, trial->arch, &program, &trial->lane.facts, folder, build,
-                            err);
+        return triton_build(trial->arena, trial->arch, &program, &trial->lane.facts, false, folder,
+                            build, err);
     return cuda_build(trial->arena, trial->arch, program.problem, program.candidate, program.tune,
                       NULL, BUILD_FAST, folder, build, err);
 }

@@ -115,4 +115,4 @@ const struct target target_cuda = {.name = "cuda",
                                    .title = "NVIDIA GPU",
                                    .languages = languages,
                                    .ceilings_key = ceilings_key,
-                                   .held = 12};
+                                   .held = 32};

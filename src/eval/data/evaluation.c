@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-static const char *const verdicts[] = {"kernel", "rejected", "failed"};
+static const char *const verdicts[] = {"kernel", "rejected", "failed", "dropped"};
 static const char *const stages[STAGES] = {"parse", "compile",  "check",
                                            "time",  "sanitize", "profile"};
 
@@ -77,6 +77,20 @@ void evaluation_leave_out(struct evaluation *evaluation, struct arena *arena, co
     evaluation->outside = true;
 }
 
+void evaluation_drop(struct evaluation *evaluation, struct arena *arena, double fastest_ns,
+                     double best_ns)
+{
+    evaluation->verdict = VERDICT_DROPPED;
+    evaluation->stage = STAGE_TIME;
+    evaluation->dropped = true;
+    evaluation->finding = FINDING_NONE;
+    evaluation->reason = arena_printf(
+        arena,
+        "far behind, and checked at the main shape only: %.4g us at best in %zu samples, the best "
+        "known takes %.4g us",
+        fastest_ns / 1e3, evaluation->time_ns.samples, best_ns / 1e3);
+}
+
 bool evaluation_wins(const struct evaluation *evaluation)
 {
     return evaluation->finding == FINDING_FASTER;
@@ -84,7 +98,7 @@ bool evaluation_wins(const struct evaluation *evaluation)
 
 const char *verdict_name(enum verdict verdict)
 {
-    assert((unsigned)verdict <= VERDICT_FAILED);
+    assert((unsigned)verdict <= VERDICT_DROPPED);
     return verdicts[verdict];
 }
 
@@ -209,8 +223,8 @@ int evaluation_from_value(struct arena *arena, const struct value *value,
 {
     size_t found;
     struct evaluation record = {0};
-    if (!find_name(value_text(value, "verdict", NULL), verdicts, VERDICT_FAILED + 1, &found))
-        return refuse(err, "verdict", "kernel, rejected or failed");
+    if (!find_name(value_text(value, "verdict", NULL), verdicts, VERDICT_DROPPED + 1, &found))
+        return refuse(err, "verdict", "kernel, rejected, failed or dropped");
     record.verdict = (enum verdict)found;
     if (!find_name(value_text(value, "stage", NULL), stages, STAGES, &found))
         return refuse(err, "stage", "a stage's name");

@@ -11,7 +11,8 @@
 enum verdict {
     VERDICT_KERNEL,   /* passed every check */
     VERDICT_REJECTED, /* ran, and was wrong, or broke a rule */
-    VERDICT_FAILED    /* did not compile, crashed, hung, or something of ours broke */
+    VERDICT_FAILED,   /* did not compile, crashed, hung, or something of ours broke */
+    VERDICT_DROPPED   /* far behind, and checked at the main shape alone: no kernel */
 };
 
 enum stage {
@@ -36,7 +37,7 @@ struct evaluation {
     const char *reason;   /* one line; "" for a kernel; "dropped: far behind: ..." is one's too */
     const char *details;  /* for repairs: compiler diagnostics or the mismatch, many lines; or "" */
     bool ours;            /* failed through no fault of the candidate: try again */
-    bool dropped;         /* a kernel, but far behind the best: few samples */
+    bool dropped;         /* far behind the best: few samples. A kernel, or VERDICT_DROPPED */
     bool outside;         /* more than the device has: these numbers are no point of its space */
     bool quarantined;     /* below the bytes floor: rejected, and kept for a person to look at */
     enum finding finding; /* what the comparison with the baseline shows */
@@ -65,10 +66,13 @@ struct evaluation evaluation_empty(void);
 /* The verdict of what was never measured. -1. */
 int evaluation_refuse(struct evaluation *evaluation, struct arena *arena, enum stage stage,
                       const char *reason, const char *details);
+/* What was looked at is far behind `best_ns`: VERDICT_DROPPED. */
+void evaluation_drop(struct evaluation *evaluation, struct arena *arena, double fastest_ns,
+                     double best_ns);
 /* Its numbers ask for more than the device has: no candidate that failed. */
 void evaluation_leave_out(struct evaluation *evaluation, struct arena *arena, const char *why);
 bool evaluation_wins(const struct evaluation *evaluation);
-const char *verdict_name(enum verdict verdict); /* "kernel" | "rejected" | "failed" */
+const char *verdict_name(enum verdict verdict); /* "kernel", "rejected", "failed", "dropped" */
 const char *stage_name(enum stage stage);       /* "parse", "compile", ... */
 
 void evaluation_put_interval(struct json *json, const struct interval *interval);

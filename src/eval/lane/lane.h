@@ -34,6 +34,7 @@ struct lane_spec {
                                        problem is opened; or NULL */
     const char *ahead_tune;         /* at these numbers, JSON; NULL: every parameter's first */
     bool sanitizes;                 /* what is asked for first will be sanitized, if it wins */
+    bool ahead_space;               /* all points will be, where they are few */
 };
 
 enum lane_op { LANE_OPEN, LANE_EVALUATE, LANE_CHECK_PROBLEM };
@@ -50,7 +51,8 @@ struct lane_request {
     enum effort effort;
     bool profile, sanitize, cachegrind, bare; /* bare: of a problem's check, beside others */
     double best_ns;
-    bool of_run;        /* what the lane has measured since with this word counts as best_ns does */
+    bool of_run; /* what the lane has measured since with this word counts as best_ns does */
+    bool late;   /* one of many: the main shape first, which may be the end: VERDICT_DROPPED */
     uint64_t within_ms; /* what can be left out is, to be done by then; 0: no hurry */
     /* Another kernel, which is timed in turns with it in place of the baseline: `speedup` is over
      * that one. NULL: none. */

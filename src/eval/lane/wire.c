@@ -41,6 +41,8 @@ static void put_open(struct json *json, const struct lane *lane, const struct la
         json_put_text(json, "source", spec->ahead);
         if (spec->ahead_tune != NULL)
             json_put_raw(json, "tune", spec->ahead_tune);
+        if (spec->ahead_space)
+            json_put_bool(json, "space", true);
         json_object_end(json);
     }
 }
@@ -63,6 +65,8 @@ static void put_evaluate(struct json *json, const struct lane_request *request)
     json_put_real(json, "best_ns", request->best_ns);
     if (request->of_run)
         json_put_bool(json, "of_run", true);
+    if (request->late)
+        json_put_bool(json, "late", true);
     if (request->rival_source == NULL)
         return;
     json_put_object(json, "rival");

@@ -43,6 +43,15 @@ int session_check(struct session *session, const struct measure_request *request
                   struct arena *arena, struct evaluation *evaluation, struct err *err) MUST_USE;
 int session_time(struct session *session, struct err *err) MUST_USE;
 int session_finish(struct session *session, struct err *err) MUST_USE;
+/* look.c: a few checked calls of the main shape, which its artifact has to be built for alone. What
+ * is wrong there has its verdict; of all else there is none yet, and *fastest_ns. session_finish()
+ * must follow, also an error. */
+int session_look(struct session *session, const struct measure_request *request,
+                 struct arena *arena, struct evaluation *evaluation, double *fastest_ns,
+                 struct err *err) MUST_USE;
+/* What took `time_ns` at best, when looked at, is not worth more beside `best_ns`; 0: none known.
+ */
+bool session_look_behind(double time_ns, double best_ns);
 /* What a final measurement would take now, by what was measured so far; 0: no kernel yet. */
 double session_final_ms(const struct session *session);
 /* Candidates, and the baseline that they are timed with, are timed by a device's own clock. */

@@ -36,8 +36,8 @@ void evaluation_begin(struct evaluation *evaluation, const struct candidate *can
     evaluation->tune = names_json(tune, arena);
 }
 
-static struct bench *bench_begin(struct session *session, const struct measure_request *request,
-                                 struct arena *arena, struct evaluation *evaluation)
+struct bench *bench_begin(struct session *session, const struct measure_request *request,
+                          struct arena *arena, struct evaluation *evaluation)
 {
     struct bench *bench = MEM_NEW(struct bench);
     double compile_ms = evaluation->stage_ms[STAGE_COMPILE];

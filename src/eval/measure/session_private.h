@@ -9,6 +9,10 @@
 struct json;
 void session_count_caches(struct bench *bench, struct json *json);
 
+/* --- session_measure.c --- */
+struct bench *bench_begin(struct session *session, const struct measure_request *request,
+                          struct arena *arena, struct evaluation *evaluation);
+
 /* --- session_baseline.c --- */
 int baselines_open(struct session *session, struct err *err) MUST_USE;
 int baseline_ready(struct session *session, struct baseline *baseline, struct err *err) MUST_USE;

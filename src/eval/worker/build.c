@@ -51,6 +51,7 @@ int evaluate_read(struct evaluate *evaluate)
     const struct value *document = evaluate->document;
     struct worker *worker = evaluate->request.worker;
     struct evaluation *evaluation = &evaluate->evaluation;
+    const struct backend *backend = worker->options->backend;
     const char *device = worker->lane.device != NULL ? worker->lane.device : "{}";
     struct err err = {0};
     *evaluation = evaluation_empty();
@@ -70,6 +71,9 @@ int evaluate_read(struct evaluate *evaluate)
         .best_ns = value_real(document, "best_ns", 0.0),
         .within_ms = (uint64_t)value_int(document, "within_ms", 0),
     };
+    evaluate->late = evaluate->of_run && value_bool(document, "late", false) &&
+                     evaluate->measure.effort == EFFORT_SEARCH && backend->late != NULL &&
+                     backend->late(evaluate->candidate);
     if (read_rival(evaluate, value_get(document, "rival"), &err) != 0)
         return refuse(evaluate, STAGE_PARSE, err.message, err.message);
     evaluate->sanitize =
@@ -85,7 +89,7 @@ int evaluate_read(struct evaluate *evaluate)
 
 int evaluate_prepare_build(struct evaluate *evaluate, enum build_flavour flavour)
 {
-    static const char *const names[] = {"fast", "sanitized", "remarks", "portable"};
+    static const char *const names[] = {"fast", "sanitized", "remarks", "portable", "main"};
     struct worker *worker = evaluate->request.worker;
     struct arena *arena = evaluate->request.arena;
     if (evaluate->folder == NULL)
@@ -148,7 +152,7 @@ bool evaluate_end_build(struct evaluate *evaluate)
     enum process_outcome outcome = process_outcome(evaluate->process);
     bool killed = was_killed(evaluate->process);
     bool fine = take_process(evaluate, &how, &text);
-    evaluate->evaluation.stage_ms[STAGE_COMPILE] =
+    evaluate->evaluation.stage_ms[STAGE_COMPILE] +=
         (double)(clock_now_ns() - evaluate->started_ns) / 1e6;
     timeline_put("compile", evaluate->started_ns, clock_now_ns() - evaluate->started_ns);
     if (fine) {

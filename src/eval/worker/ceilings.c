@@ -53,24 +53,48 @@ static bool is_loaded(const struct lane_facts *lane)
     return !lane->gpu && noise_load(lane->cores, lane->core_count) > NOISE_QUIET;
 }
 
+int ceilings_probe(const struct worker *worker, bool loaded, struct lane_facts *fresh,
+                   struct err *err)
+{
+    const struct lane_facts *lane = &worker->lane;
+    ARENA_LOCAL(arena);
+    *fresh = (struct lane_facts){.gpu_index = lane->gpu_index};
+    if (worker->options->backend->probe(lane->cores, lane->core_count, true, arena, fresh, err) !=
+        0)
+        return -1;
+    fresh->under_load = loaded || is_loaded(lane);
+    ceilings_remember(fresh);
+    ceilings_recall(fresh);
+    fresh->identity = fresh->device = fresh->versions = NULL; /* the arena's */
+    return 0;
+}
+
 /* The best that was ever seen stays. */
+static void take_best(struct lane_facts *lane, const struct lane_facts *fresh)
+{
+    struct lane_facts taken = *fresh;
+    for (size_t i = 0; i < CEILINGS; i++)
+        if (*ceiling_of(&taken, i) > *ceiling_of(lane, i))
+            *ceiling_of(lane, i) = *ceiling_of(&taken, i);
+    lane->under_load = taken.under_load;
+}
+
 static int measure_once(struct worker *worker, bool loaded, struct err *err)
 {
-    struct lane_facts *lane = &worker->lane;
-    struct lane_facts fresh = {.gpu_index = lane->gpu_index};
-    ARENA_LOCAL(arena);
-    int status =
-        worker->options->backend->probe(lane->cores, lane->core_count, true, arena, &fresh, err);
-    if (status != 0)
-        return status;
-    fresh.under_load = loaded || is_loaded(lane);
-    ceilings_remember(&fresh);
-    ceilings_recall(&fresh);
-    for (size_t i = 0; i < CEILINGS; i++)
-        if (*ceiling_of(&fresh, i) > *ceiling_of(lane, i))
-            *ceiling_of(lane, i) = *ceiling_of(&fresh, i);
-    lane->under_load = fresh.under_load;
+    struct lane_facts fresh;
+    if (ceilings_probe(worker, loaded, &fresh, err) != 0)
+        return -1;
+    take_best(&worker->lane, &fresh);
     return 0;
+}
+
+void ceilings_keep(struct worker *worker, const struct lane_facts *fresh)
+{
+    take_best(&worker->lane, fresh);
+    worker->owes_ceilings = false;
+    patch_device(worker);
+    if (worker->session != NULL)
+        session_ceilings(worker->session);
 }
 
 int ceilings_measure(struct worker *worker, struct err *err)
@@ -88,10 +112,7 @@ int ceilings_measure(struct worker *worker, struct err *err)
         status = measure_once(worker, false, err);
     if (status != 0)
         return -1;
-    worker->owes_ceilings = false;
-    patch_device(worker);
-    if (worker->session != NULL)
-        session_ceilings(worker->session);
+    ceilings_keep(worker, lane);
     timeline_end("ceilings", begun);
     return 0;
 }

@@ -1,7 +1,13 @@
 /* eval/worker/evaluate: one candidate's way through the worker.
  *
  *   queued -> ahead -> compiling -> waiting -> checking -> timing -> extras -> finishing -> ended
- *                 (answered from memory, does not parse, does not compile: straight to ended)
+ *                ^                     |  ^   (answered from memory, does not parse, does not
+ * compile, |                  looking   is dropped: straight to ended)
+ *                \----- parked <-------/
+ *
+ * One point of many is compiled for the main shape first and looked at (look.c); what is worth more
+ * goes on from parked: it is compiled once more, for all shapes, and checked and timed as any
+ * other.
  *
  * checking, timing and finishing are one work item each on the pool. The grant of cores changes
  * between them: one while it checks, so that the next candidates' compilers have the others; all of
@@ -16,18 +22,22 @@
 #include <string.h>
 
 static const char *const states[EVALUATE_STATES] = {
-    [QUEUED] = "queued",   [AHEAD] = "ahead",         [COMPILING] = "compiling",
-    [WAITING] = "waiting", [CHECKING] = "checking",   [TIMING] = "timing",
-    [EXTRAS] = "extras",   [FINISHING] = "finishing", [ENDED] = "ended"};
+    [QUEUED] = "queued",       [AHEAD] = "ahead",     [COMPILING] = "compiling",
+    [WAITING] = "waiting",     [LOOKING] = "looking", [PARKED] = "parked",
+    [CHECKING] = "checking",   [TIMING] = "timing",   [EXTRAS] = "extras",
+    [FINISHING] = "finishing", [ENDED] = "ended"};
 
-static const uint32_t moves[EVALUATE_STATES] = {[QUEUED] = 1U << AHEAD | 1U << ENDED,
-                                                [AHEAD] = 1U << COMPILING | 1U << ENDED,
-                                                [COMPILING] = 1U << WAITING | 1U << ENDED,
-                                                [WAITING] = 1U << CHECKING | 1U << ENDED,
-                                                [CHECKING] = 1U << TIMING | 1U << FINISHING,
-                                                [TIMING] = 1U << EXTRAS | 1U << FINISHING,
-                                                [EXTRAS] = 1U << FINISHING,
-                                                [FINISHING] = 1U << ENDED};
+static const uint32_t moves[EVALUATE_STATES] = {
+    [QUEUED] = 1U << AHEAD | 1U << ENDED,
+    [AHEAD] = 1U << COMPILING | 1U << PARKED | 1U << ENDED,
+    [COMPILING] = 1U << WAITING | 1U << ENDED,
+    [WAITING] = 1U << CHECKING | 1U << LOOKING | 1U << PARKED | 1U << ENDED,
+    [LOOKING] = 1U << PARKED | 1U << ENDED,
+    [PARKED] = 1U << AHEAD | 1U << WAITING | 1U << ENDED,
+    [CHECKING] = 1U << TIMING | 1U << FINISHING,
+    [TIMING] = 1U << EXTRAS | 1U << FINISHING,
+    [EXTRAS] = 1U << FINISHING,
+    [FINISHING] = 1U << ENDED};
 
 /* --- ends --- */
 
@@ -41,6 +51,10 @@ static enum task_result end(struct evaluate *evaluate)
     candidate_free(evaluate->candidate);
     candidate_free(evaluate->rival);
     evaluate_remove_builds(evaluate);
+    turn_end(&evaluate->turn);
+    evaluate_unpark(evaluate);
+    evaluate->look_ns = 0.0; /* nobody waits for it any more */
+    evaluate_unpark_all(evaluate->request.worker);
     task_move(&evaluate->request.task, ENDED);
     return TASK_DONE;
 }
@@ -144,12 +158,22 @@ static enum task_result step_ahead(struct evaluate *evaluate)
 {
     struct worker *worker = evaluate->request.worker;
     struct task *task = &evaluate->request.task;
+    enum build_flavour flavour = evaluate->late ? BUILD_MAIN : BUILD_FAST;
+    if (evaluate->parked)
+        return TASK_WAIT;
+    if (evaluate->build.artifact == NULL &&
+        ahead_compiles(worker, evaluate->identity, flavour)) { /* its cubins will be there */
+        evaluate_park(evaluate);
+        return TASK_WAIT;
+    }
     if (!slot_hold(&evaluate->ahead_slot, &worker->ahead, task, 1))
         return TASK_WAIT;
-    if (evaluate->build.artifact == NULL && evaluate_prepare_build(evaluate, BUILD_FAST) != 0)
+    if (evaluate->build.artifact == NULL && evaluate_prepare_build(evaluate, flavour) != 0)
         return fail(evaluate);
     if (!hold_compiler(evaluate))
         return TASK_WAIT;
+    if (evaluate_steps_back(evaluate))
+        return TASK_AGAIN;
     answer_stage(evaluate->request.id, STAGE_COMPILE);
     task_move(task, COMPILING);
     if (evaluate_start_build(evaluate) != 0)
@@ -213,12 +237,19 @@ static enum task_result step_waiting(struct evaluate *evaluate)
     struct worker *worker = evaluate->request.worker;
     struct task *task = &evaluate->request.task;
     if (!slot_hold(&evaluate->measure_slot, &worker->measure, task, 1) ||
-        !slot_hold(&evaluate->core_slot, &worker->cores, task, 1))
+        !slot_hold(&evaluate->core_slot, &worker->cores, task,
+                   evaluate->late ? evaluate_look_cores(worker) : 1))
         return TASK_WAIT;
+    if (evaluate_steps_back(evaluate))
+        return TASK_AGAIN;
     slots_release(&evaluate->ahead_slot);
     evaluate->measure.alone = worker->sessions.used == 1;
     if (answer_from_memory(evaluate)) /* its twin was in flight when this one came */
         return end(evaluate);
+    if (evaluate->late) {
+        task_move(task, LOOKING);
+        return TASK_AGAIN;
+    }
     know_best(evaluate);
     answer_stage(evaluate->request.id, STAGE_CHECK);
     task_move(task, CHECKING);
@@ -232,12 +263,66 @@ static bool is_passing(const struct evaluate *evaluate)
     return evaluate->status == 0 && evaluate->evaluation.reason[0] == '\0';
 }
 
+/* Timed, if only to end what is far behind: in its turn. */
+static enum task_result step_looking(struct evaluate *evaluate)
+{
+    struct worker *worker = evaluate->request.worker;
+    struct task *task = &evaluate->request.task;
+    if (evaluate->work.active)
+        return TASK_WAIT;
+    if (!evaluate->work.done && task->cancel_requested)
+        return cancelled(evaluate);
+    if (!evaluate->work.done) {
+        if (!turn_take(worker, &evaluate->turn, task, evaluate->request.id))
+            return TASK_WAIT;
+        answer_stage(evaluate->request.id, STAGE_CHECK);
+        evaluate->to_beat_ns = evaluate_to_beat(evaluate);
+        work_start(task->loop, &evaluate->work, task, evaluate_run_look, evaluate);
+        return TASK_WAIT;
+    }
+    evaluate->work.done = false;
+    turn_end(&evaluate->turn);
+    slots_release(&evaluate->core_slot);
+    slots_release(&evaluate->measure_slot);
+    if (task->cancel_requested)
+        return cancelled(evaluate);
+    if (evaluate->status != 0)
+        return fail(evaluate);
+    if (!is_passing(evaluate))
+        return evaluate_answer(evaluate);
+    answer_stage(evaluate->request.id, STAGE_COMPILE);
+    task_move(task, PARKED);
+    evaluate_unpark_all(worker); /* who waits for looks */
+    return TASK_AGAIN;
+}
+
+static enum task_result step_parked(struct evaluate *evaluate)
+{
+    struct task *task = &evaluate->request.task;
+    if (evaluate->parked)
+        return TASK_WAIT;
+    if (evaluate_is_behind(evaluate)) {
+        evaluate_drop(evaluate);
+        return evaluate_answer(evaluate);
+    }
+    if (evaluate_waits(evaluate)) {
+        evaluate_park(evaluate);
+        return TASK_WAIT;
+    }
+    bool built = !evaluate->late && evaluate->measure.artifact != NULL;
+    if (!built)
+        evaluate_begin_whole(evaluate);
+    task_move(task, built ? WAITING : AHEAD);
+    return TASK_AGAIN;
+}
+
 static enum task_result step_checking(struct evaluate *evaluate)
 {
     struct task *task = &evaluate->request.task;
     if (evaluate->work.active)
         return TASK_WAIT;
     slots_release(&evaluate->core_slot);
+    evaluate->evaluation.stage_ms[STAGE_CHECK] += evaluate->looked.stage_ms[STAGE_CHECK];
     task_move(task, is_passing(evaluate) && !task->cancel_requested ? TIMING : FINISHING);
     evaluate->work.done = false;
     return TASK_AGAIN;
@@ -340,7 +425,7 @@ static enum task_result step_finishing(struct evaluate *evaluate)
 static bool cancel_here(struct evaluate *evaluate)
 {
     struct task *task = &evaluate->request.task;
-    if (task->state <= AHEAD || task->state == WAITING)
+    if (task->state <= AHEAD || task->state == WAITING || task->state == PARKED)
         return true;
     if (evaluate->process != NULL && process_outcome(evaluate->process) == PROCESS_RUNNING)
         process_stop(evaluate->process);
@@ -363,6 +448,10 @@ static enum task_result step(struct task *task)
         return step_compiling(evaluate);
     case WAITING:
         return step_waiting(evaluate);
+    case LOOKING:
+        return step_looking(evaluate);
+    case PARKED:
+        return step_parked(evaluate);
     case CHECKING:
         return step_checking(evaluate);
     case TIMING:
@@ -378,15 +467,16 @@ static enum task_result step(struct task *task)
     return TASK_DONE;
 }
 
+const struct task_type evaluate_type = {.name = "evaluate",
+                                        .states = states,
+                                        .moves = moves,
+                                        .state_count = EVALUATE_STATES,
+                                        .step = step};
+
 void evaluate_start(struct worker *worker, struct arena *arena, const struct value *document)
 {
-    static const struct task_type type = {.name = "evaluate",
-                                          .states = states,
-                                          .moves = moves,
-                                          .state_count = EVALUATE_STATES,
-                                          .step = step};
     struct evaluate *evaluate = MEM_NEW(struct evaluate);
     evaluate->request.arena = arena;
     evaluate->document = document;
-    request_begin(worker, &evaluate->request, &type, value_text(document, "id", ""));
+    request_begin(worker, &evaluate->request, &evaluate_type, value_text(document, "id", ""));
 }

@@ -9,6 +9,8 @@ enum evaluate_state {
     AHEAD,
     COMPILING,
     WAITING,
+    LOOKING,
+    PARKED,
     CHECKING,
     TIMING,
     EXTRAS,
@@ -29,7 +31,12 @@ struct evaluate {
     struct names rival_tune;
     struct rival_kernel rival_spec;
     bool profile, sanitize, cachegrind;
-    bool of_run; /* far behind is also who is so of what this session has shown of the run */
+    bool of_run;    /* far behind is also who is so of what this session has shown of the run */
+    bool late;      /* what it runs is for the main shape alone, so far */
+    double look_ns; /* fastest of a look at it; 0: there was none */
+    double to_beat_ns;
+    struct evaluation looked;
+    bool parked; /* somebody is to complete its task */
     /* building */
     enum build_flavour flavour;
     struct build build;
@@ -44,6 +51,23 @@ struct evaluate {
     int status;
     struct err err;
 };
+
+extern const struct task_type evaluate_type;
+
+/* --- look.c: a first look, at the main shape alone --- */
+
+void evaluate_run_look(void *argument);                   /* on the pool */
+double evaluate_to_beat(const struct evaluate *evaluate); /* by what is known, or looked at; 0: - */
+/* Of one that was looked at and is still here: nothing speaks for going on with it now. */
+bool evaluate_is_behind(const struct evaluate *evaluate); /* of a kernel: it is dropped */
+bool evaluate_waits(const struct evaluate *evaluate);     /* of one that may become a kernel */
+void evaluate_drop(struct evaluate *evaluate);
+void evaluate_begin_whole(struct evaluate *evaluate); /* for all shapes, from its compile on */
+bool evaluate_steps_back(struct evaluate *evaluate);  /* true: it is parked, and holds nothing */
+unsigned evaluate_look_cores(const struct worker *worker);
+void evaluate_park(struct evaluate *evaluate);
+void evaluate_unpark(struct evaluate *evaluate);
+void evaluate_unpark_all(struct worker *worker); /* something has become known */
 
 /* --- build.c --- */
 

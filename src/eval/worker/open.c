@@ -7,13 +7,13 @@
  * what measures waits for other twagents. */
 #include "base/file.h"
 #include "base/mem.h"
-#include "eval/backend/build.h"
 #include "eval/backend/ceilings.h"
 #include "eval/data/timeline.h"
 #include "eval/problem/torch.h"
 #include "eval/worker/private.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,6 +26,13 @@ struct open {
     struct slot session_slot, core_slot;
     struct turn turn;
     struct work work;
+    struct timer timer;
+    atomic_bool known; /* the problem is read, and the lane is known, until this one has ended */
+    bool told;
+    struct work roof; /* the ceilings, of a device that its own clock times, beside the opening */
+    struct lane_facts roof_lane;
+    int roof_status;
+    struct work warm; /* the compiler of what is asked for first */
     int status;
     struct err err;
     struct buf answer; /* members of the record, written on the pool */
@@ -105,32 +112,11 @@ static int take_probe(void *context, struct err *err)
     return 0;
 }
 
-/* What will be asked for first: the cubins of the compile stay on disk, and its server is warm.
- * Only the time is ours to lose. */
-static void build_ahead(void *context)
+/* What is asked for first can be compiled from here on: the loop's affair. */
+static void tell_known(void *context)
 {
-    const struct open *open = (const struct open *)context;
-    struct worker *worker = open->request.worker;
-    const struct value *ahead = value_get(open->document, "ahead");
-    const char *source = value_text(ahead, "source", NULL);
-    struct candidate *candidate = NULL;
-    struct build build = {0};
-    struct names tune;
-    struct err ignored = {0};
-    uint64_t begun = timeline_begin();
-    if (source == NULL || candidate_parse_for(worker->options->backend->target, worker->problem,
-                                              value_text(ahead, "name", ""), source, strlen(source),
-                                              value_get(ahead, "tune"), &worker->lane.facts,
-                                              &candidate, &tune, &ignored) != 0)
-        return;
-    ARENA_LOCAL(arena);
-    const char *folder = arena_printf(arena, "%s/ahead", worker->folder);
-    if (file_make_dirs(folder, &ignored) == 0 &&
-        worker->options->backend->build(arena, &worker->lane, worker->problem, candidate, &tune,
-                                        NULL, BUILD_FAST, folder, &build, &ignored) == 0)
-        (void)(build_run(&build.spec, &ignored) == 0);
-    timeline_end("open.ahead", begun);
-    candidate_free(candidate);
+    struct open *open = (struct open *)context;
+    atomic_store(&open->known, true);
 }
 
 static int open_problem(struct open *open, const char *path, bool beside)
@@ -148,7 +134,7 @@ static int open_problem(struct open *open, const char *path, bool beside)
         .memory_bytes = (uint64_t)value_int(document, "memory_bytes", 0),
         .sanitizes = value_bool(document, "sanitizes", false),
         .know_lane = beside ? take_probe : NULL,
-        .meanwhile = beside ? build_ahead : NULL,
+        .meanwhile = beside ? tell_known : NULL,
         .context = open,
     };
     uint64_t begun = timeline_begin();
@@ -309,11 +295,65 @@ static void answer(struct open *open)
 static enum task_result end(struct open *open)
 {
     turn_end(&open->turn);
+    timer_stop(&open->timer);
+    ahead_end(open->request.worker);
     slots_release(&open->core_slot);
     slots_release(&open->session_slot);
     buf_free(&open->answer);
     task_move(&open->request.task, ENDED);
     return TASK_DONE;
+}
+
+static void run_warm(void *argument)
+{
+    struct open *open = (struct open *)argument;
+    const struct backend *backend = open->request.worker->options->backend;
+    const struct value *ahead = value_get(open->document, "ahead");
+    const struct language *language = language_of_file(value_text(ahead, "name", ""));
+    uint64_t begun = timeline_begin();
+    if (language != NULL && target_has(backend->target, language))
+        backend->warm_compiler(language);
+    timeline_end("open.compiler", begun);
+}
+
+static void run_roof(void *argument)
+{
+    struct open *open = (struct open *)argument;
+    uint64_t begun = timeline_begin();
+    struct err ignored; /* then they are measured behind it */
+    open->roof_status = ceilings_probe(open->request.worker, false, &open->roof_lane, &ignored);
+    timeline_end("ceilings", begun);
+}
+
+/* While the pool opens the problem, which leaves a device idle for most of the time. */
+static void go_on_beside(struct open *open)
+{
+    enum { ASK_AGAIN_MS = 20 };
+    struct worker *worker = open->request.worker;
+    struct task *task = &open->request.task;
+    if (open->roof.done)
+        turn_end(&open->turn);
+    if (open->check || !worker->options->backend->device || open->timer.armed ||
+        task->cancel_requested)
+        return;
+    if (!open->told && !atomic_load(&open->known)) {
+        timer_start(task->loop, &open->timer, task, ASK_AGAIN_MS);
+        return;
+    }
+    if (!open->told)
+        ahead_begin(worker, value_get(open->document, "ahead"));
+    open->told = true;
+    bool later = value_bool(open->document, "later", false);
+    if (worker->owes_ceilings && !later && !open->roof.active && !open->roof.done &&
+        turn_take(worker, &open->turn, task, open->request.id))
+        work_start(task->loop, &open->roof, task, run_roof, open);
+}
+
+static void take_roof(struct open *open)
+{
+    struct worker *worker = open->request.worker;
+    if (open->roof.done && open->roof_status == 0 && open->status == 0 && worker->owes_ceilings)
+        ceilings_keep(worker, &open->roof_lane);
 }
 
 static enum task_result step_waiting(struct open *open)
@@ -325,6 +365,10 @@ static enum task_result step_waiting(struct open *open)
         return TASK_WAIT;
     task_move(task, WORKING);
     work_start(task->loop, &open->work, task, open->check ? run_check : run_open, open);
+    if (value_get(open->document, "ahead") != NULL &&
+        worker->options->backend->warm_compiler != NULL)
+        work_start(task->loop, &open->warm, task, run_warm, open);
+    go_on_beside(open);
     return TASK_WAIT;
 }
 
@@ -332,8 +376,14 @@ static enum task_result step_waiting(struct open *open)
 static enum task_result step(struct task *task)
 {
     struct open *open = (struct open *)task;
-    if (open->work.active)
+    if (open->work.active) {
+        go_on_beside(open);
         return TASK_WAIT;
+    }
+    if (open->roof.active || open->warm.active)
+        return TASK_WAIT;
+    if (task->state == WORKING)
+        take_roof(open);
     if (task->state == WORKING && measures(open)) {
         open->work.done = false;
         task_move(task, MEASURING);

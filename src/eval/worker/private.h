@@ -12,7 +12,7 @@
 enum { REQUEST_MOST = 16 << 20, ANSWER_MOST = 8 << 20, READERS_MOST = 1024 };
 /* Compilers beside what is measured; where a device's own clock times, as many as there are cores
  * but for those that a call of a device keeps busy. */
-enum { AHEAD_LEAST = 2, AHEAD_MOST = 12, DEVICE_CORES = 2 };
+enum { AHEAD_LEAST = 2, AHEAD_MOST = 16, DEVICE_CORES = 2 };
 
 /* Waiting for another twagent's turn on the same cores; an owner's own, zero-initialized. */
 struct turn {
@@ -78,6 +78,16 @@ void turn_end(struct turn *turn); /* also before it was taken */
 bool ceilings_take(struct worker *worker, const struct value *known);
 /* On the pool, with the lane to ourselves: where they are owed, and nothing otherwise. */
 int ceilings_measure(struct worker *worker, struct err *err) MUST_USE;
+/* The same beside what else goes on, where a device's own clock measures: any thread; then kept by
+ * the loop's, where nothing else uses the lane. `loaded`: others were here before. */
+int ceilings_probe(const struct worker *worker, bool loaded, struct lane_facts *fresh,
+                   struct err *err) MUST_USE;
+void ceilings_keep(struct worker *worker, const struct lane_facts *fresh);
+
+/* --- ahead.c: while a problem is opened --- */
+void ahead_begin(struct worker *worker, const struct value *wanted); /* the request's "ahead" */
+void ahead_end(struct worker *worker); /* what has not begun will not */
+bool ahead_compiles(const struct worker *worker, struct hash identity, enum build_flavour flavour);
 
 /* --- answer.c: one JSON record a line on stdout --- */
 void answer_error(const char *id, const struct err *err);

@@ -177,6 +177,61 @@ static void test_interpreted(void **unused)
     assert_int_equal(right, begun);
 }
 
+/* The launches of what a build would compile. */
+static const struct value *launches_of(const struct start *start, enum build_flavour flavour,
+                                       struct arena *arena, struct build *build)
+{
+    struct lane_facts lane = {.facts = facts};
+    struct value *request;
+    struct err err = {0};
+    char folder[] = "/tmp/twagent-test-XXXXXX", path[64];
+    BUF_LOCAL(text, 1 << 20);
+    assert_non_null(mkdtemp(folder));
+    if (backend_cuda.build(arena, &lane, start->problem, start->candidate, &start->tune, NULL,
+                           flavour, folder, build, &err) != 0)
+        fail_msg("%s: %s", start->path, err.message);
+    snprintf(path, sizeof path, "%s/request.json", folder);
+    assert_int_equal(file_read(path, &text, &err), 0);
+    assert_int_equal(
+        value_parse_json(arena, "request", buf_text(&text), text.length, &request, &err), 0);
+    assert_int_equal(file_remove_tree(folder, &err), 0);
+    return value_get(request, "launches");
+}
+
+/* What is to be compiled for the main shape alone is the first of what is for all. */
+static void test_main_alone(void **unused)
+{
+    (void)unused;
+    struct interpreter interpreter;
+    struct err err = {0};
+    size_t fewer = 0;
+    if (triton_find(&interpreter, &err) != 0) {
+        print_message("skipped: %s\n", err.message);
+        skip();
+    }
+    setenv("TWAGENT_CUDA_SERVER", "0", 1);
+    for (size_t i = 0; i < start_count; i++) {
+        struct arena *arena = arena_new();
+        struct build all, alone;
+        const struct value *every = launches_of(&starts[i], BUILD_FAST, arena, &all);
+        const struct value *first = launches_of(&starts[i], BUILD_MAIN, arena, &alone);
+        assert_true(backend_cuda.late(starts[i].candidate));
+        assert_int_equal(every->count, first->count);
+        assert_int_equal(alone.width, every->count);
+        fewer += alone.width < all.width;
+        for (size_t k = 0; k < every->count; k++) {
+            const struct value *of_all = value_get(every->items[k], "variants");
+            const struct value *main_one = value_get(first->items[k], "variants");
+            assert_int_equal(main_one->count, 1);
+            for (size_t j = 0; j < main_one->items[0]->count; j++)
+                assert_string_equal(main_one->items[0]->items[j]->text,
+                                    of_all->items[0]->items[j]->text);
+        }
+        arena_free(arena);
+    }
+    assert_true(fewer * 2 > start_count);
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -188,6 +243,7 @@ int main(int argc, char **argv)
     setenv("TWAGENT_DATA", TEST_SOURCE_DIR, 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_main_alone),
         cmocka_unit_test(test_interpreted),
     };
     return cmocka_run_group_tests(tests, find_starts, forget);

@@ -2,6 +2,7 @@
  * next step starts, so a run that dies has at most one step of each candidate to do again.
  *
  *   proposed -> writing -> compiling -> checking -> timing -> profiling -> kept | rejected | failed
+ * | dropped
  *                  ^___________|___________|__________|   (repair, at most `repairs` times)
  *
  * A candidate of the built-in proposer is written already, and goes from proposed to compiling.
@@ -12,10 +13,10 @@
 
 #include <string.h>
 
-static const char *const states[ATTEMPT_STATES] = {"proposed", "writing",  "compiling",
-                                                   "checking", "timing",   "profiling",
-                                                   "kept",     "rejected", "failed"};
-#define ENDS (1u << KEPT | 1u << REJECTED | 1u << FAILED)
+static const char *const states[ATTEMPT_STATES] = {"proposed", "writing",   "compiling", "checking",
+                                                   "timing",   "profiling", "kept",      "rejected",
+                                                   "failed",   "dropped"};
+#define ENDS (1u << KEPT | 1u << REJECTED | 1u << FAILED | 1u << DROPPED)
 static const uint32_t moves[ATTEMPT_STATES] = {
     [PROPOSED] = 1u << WRITING | 1u << COMPILING | ENDS,
     [WRITING] = 1u << COMPILING | 1u << REJECTED | 1u << FAILED,
@@ -181,16 +182,18 @@ static bool attempt_submit(struct attempt *attempt)
     }
     search->evaluations++;
     attempt->record.evaluations++;
-    attempt->request = (struct lane_request){.op = LANE_EVALUATE,
-                                             .id = attempt->record.id,
-                                             .name = attempt->arm->name,
-                                             .source = attempt->arm->text,
-                                             .source_length = attempt->arm->length,
-                                             .tune = attempt->record.tune,
-                                             .effort = EFFORT_SEARCH,
-                                             .profile = !search->options.kernel,
-                                             .best_ns = best ? best->record.time_ns : 0,
-                                             .of_run = true};
+    attempt->request =
+        (struct lane_request){.op = LANE_EVALUATE,
+                              .id = attempt->record.id,
+                              .name = attempt->arm->name,
+                              .source = attempt->arm->text,
+                              .source_length = attempt->arm->length,
+                              .tune = attempt->record.tune,
+                              .effort = EFFORT_SEARCH,
+                              .profile = !search->options.kernel,
+                              .best_ns = best ? best->record.time_ns : 0,
+                              .of_run = true,
+                              .late = search->options.kernel && !search->options.stable};
     attempt->submitted = true;
     lane_submit(attempt->place->lane, &attempt->request, &attempt->task);
     return true;
@@ -295,8 +298,9 @@ static enum task_result step_evaluating(struct attempt *attempt)
     int state = attempt->request.err.code                 ? FAILED
                 : evaluation->verdict == VERDICT_KERNEL   ? KEPT
                 : evaluation->verdict == VERDICT_REJECTED ? REJECTED
+                : evaluation->verdict == VERDICT_DROPPED  ? DROPPED
                                                           : FAILED;
-    if (state != KEPT && attempt->request.err.code == ERR_NONE &&
+    if ((state == REJECTED || state == FAILED) && attempt->request.err.code == ERR_NONE &&
         writing_repair(attempt, state == REJECTED ? "gave a wrong result" : "did not work",
                        evaluation->reason, evaluation->details))
         state = WRITING;

@@ -319,7 +319,7 @@ static bool teaches(const struct attempt *attempt)
 {
     return attempt->request.err.code == ERR_NONE && attempt->request.arena &&
            !attempt->request.evaluation.ours && !attempt->record.outside &&
-           *attempt->record.verdict;
+           attempt->request.evaluation.verdict != VERDICT_DROPPED && *attempt->record.verdict;
 }
 
 void search_lesson_put(struct attempt *attempt, bool kernel, struct store_batch *batch)

@@ -52,7 +52,7 @@ int search_recall(struct search *search, struct err *err)
     for (size_t i = 0; i < search->recall->count; i++)
         search->evaluations += search->recall->items[i].evaluations;
     run->evaluated = run->kept = run->rejected = run->failed = run->round = 0;
-    run->outside = 0;
+    run->outside = run->dropped = 0;
     search->went_on = run->context && strlen(run->context) > 2;
     run->strange_parents = 0;
     run->resumes++;
@@ -139,7 +139,7 @@ static bool same_proposal(const struct attempt *attempt)
 
 static enum recall_result recall_ended(struct attempt *attempt, int *state)
 {
-    static const char *const ends[] = {"kept", "rejected", "failed"};
+    static const char *const ends[] = {"kept", "rejected", "failed", "dropped"};
     const struct candidate_record *was = attempt->recalled;
     bool kernel = strcmp(was->state, "kept") == 0;
     if (attempt->writing && *was->source && !recall_code(attempt, NULL))
@@ -157,7 +157,7 @@ static enum recall_result recall_ended(struct attempt *attempt, int *state)
     slots_release(&attempt->twin_slot);
     if (kernel && !evaluated)
         return RECALL_NOTHING;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         if (strcmp(was->state, ends[i]) == 0)
             *state = KEPT + i;
     return RECALL_ENDED;
@@ -165,7 +165,7 @@ static enum recall_result recall_ended(struct attempt *attempt, int *state)
 
 enum recall_result search_recall_state(struct attempt *attempt, int *state)
 {
-    static const char *const ends[] = {"kept", "rejected", "failed", NULL};
+    static const char *const ends[] = {"kept", "rejected", "failed", "dropped", NULL};
     static const char *const measured[] = {"compiling", "checking", "timing", "profiling", NULL};
     const struct candidate_record *was = attempt->recalled;
     if (value_word_among(was->state, ends))

@@ -21,6 +21,8 @@ static void count(struct search *search, const struct attempt *attempt, int64_t 
     run->evaluated += by;
     if (attempt_is_kernel(attempt))
         run->kept += by;
+    else if (attempt->task.state == DROPPED)
+        run->dropped += by;
     else if (strcmp(attempt->record.verdict, "rejected") == 0)
         run->rejected += by;
     else
@@ -57,7 +59,7 @@ static void teach(struct search *search, struct attempt *attempt)
         return;
     if (attempt->answered)
         proposer_tell(search->proposer, (size_t)arm->number, &attempt->tune,
-                      kernel ? attempt->record.time_ns : 0);
+                      kernel || attempt->task.state == DROPPED ? attempt->record.time_ns : 0);
     else
         proposer_withdraw(search->proposer, (size_t)arm->number, &attempt->tune);
 }

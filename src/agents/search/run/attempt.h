@@ -50,6 +50,7 @@ enum attempt_state {
     KEPT,
     REJECTED,
     FAILED,
+    DROPPED, /* far behind at the main shape, the only one that it was checked at */
     ATTEMPT_STATES
 };
 

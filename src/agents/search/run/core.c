@@ -59,7 +59,7 @@ double search_elapsed_ms(const struct search *search)
 
 const char *search_constant(const char *text)
 {
-    static const char *const words[] = {"kept", "kernel", "rejected", "failed"};
+    static const char *const words[] = {"kept", "kernel", "rejected", "failed", "dropped"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(text, words[i]) == 0)
             return words[i];

@@ -64,6 +64,9 @@ static void build_ahead(struct search *search, struct lane_spec *spec)
     spec->ahead_name = arm->name;
     spec->ahead = arm->text;
     spec->ahead_tune = names_json(&tune, search->arena);
+    spec->ahead_space = search->options.kernel && !search_has_model(search) &&
+                        (search->options.tune_strategy == TUNE_AUTO ||
+                         search->options.tune_strategy == TUNE_EXHAUSTIVE);
 }
 
 static int open_one(struct search *search, struct lane_place *place, const char *ceilings)

@@ -12,6 +12,12 @@
 
 enum { REQUEST_MOST = JOB_UNIT_MAX };
 
+struct asked {
+    const struct program *program;
+    const struct names *facts;
+    bool main_only; /* no other shape */
+};
+
 /* Not arguments of the function, but of the compile. */
 static const char *const options[] = {"num_warps", "num_stages", "num_ctas", "maxnreg", NULL};
 
@@ -79,13 +85,14 @@ static void put_variant(struct json *json, const unsigned *known, size_t count)
     json_array_end(json);
 }
 
-static int put_variants(const struct program *program, const struct launch *launch,
-                        struct json *json, unsigned *kernels, struct err *err)
+static int put_variants(const struct asked *asked, const struct launch *launch, struct json *json,
+                        unsigned *kernels, struct err *err)
 {
+    const struct program *program = asked->program;
     const struct problem *problem = program->problem;
     unsigned known[VARIANTS_MAX][KERNEL_ARGS_MAX];
-    size_t count = 0;
-    for (size_t i = 0; i <= problem->shape_count; i++) {
+    size_t count = 0, shapes = asked->main_only ? 1 : problem->shape_count + 1;
+    for (size_t i = 0; i < shapes; i++) {
         bool last = i == problem->shape_count, seen = false;
         if (known_at(program, launch, &problem->shapes[last ? 0 : i], known[count], err) != 0)
             return -1;
@@ -136,10 +143,11 @@ static int put_args(const struct program *program, const struct launch *launch,
     return 0;
 }
 
-static int put_launch(const struct program *program, const struct launch *launch,
-                      const struct names *facts, struct json *json, unsigned *kernels,
-                      struct err *err)
+static int put_launch(const struct asked *asked, const struct launch *launch, struct json *json,
+                      unsigned *kernels, struct err *err)
 {
+    const struct program *program = asked->program;
+    const struct names *facts = asked->facts;
     struct names constants;
     if (launch->arg_count > KERNEL_ARGS_MAX)
         return err_set(err, ERR_LIMIT, "%s: args has %zu names, expected at most %d", launch->entry,
@@ -161,27 +169,27 @@ static int put_launch(const struct program *program, const struct launch *launch
             json_put_int(json, constants.name[i], constants.number[i]);
     json_object_end(json);
     json_put_names(json, "constexprs", &constants);
-    if (put_variants(program, launch, json, kernels, err) != 0)
+    if (put_variants(asked, launch, json, kernels, err) != 0)
         return -1;
     json_object_end(json);
     return 0;
 }
 
 /* Each kernel is a process's. */
-static int write_request(const struct program *program, const struct names *facts, const char *arch,
-                         const char *folder, unsigned *kernels, struct err *err)
+static int write_request(const struct asked *asked, const char *arch, const char *folder,
+                         unsigned *kernels, struct err *err)
 {
     BUF_LOCAL(text, REQUEST_MOST);
     BUF_LOCAL(path, 4096);
     struct json json = {.out = &text};
-    const struct candidate *candidate = program->candidate;
+    const struct candidate *candidate = asked->program->candidate;
     json_object(&json);
     json_key(&json, "source");
     json_text_n(&json, candidate->source, candidate->length);
     json_put_int(&json, "arch", strtol(arch + strlen("sm_"), NULL, 10));
     json_put_array(&json, "launches");
     for (size_t i = 0; i < candidate->launch_count; i++)
-        if (put_launch(program, &candidate->launches[i], facts, &json, kernels, err) != 0)
+        if (put_launch(asked, &candidate->launches[i], &json, kernels, err) != 0)
             return -1;
     json_array_end(&json);
     json_object_end(&json);
@@ -193,13 +201,14 @@ static int write_request(const struct program *program, const struct names *fact
 }
 
 int triton_build(struct arena *arena, const char *arch, const struct program *program,
-                 const struct names *facts, const char *folder, struct build *build,
+                 const struct names *facts, bool main_only, const char *folder, struct build *build,
                  struct err *err)
 {
+    const struct asked asked = {program, facts, main_only};
     struct interpreter interpreter;
     unsigned kernels = 0;
     if (triton_find(&interpreter, err) != 0 ||
-        write_request(program, facts, arch, folder, &kernels, err) != 0)
+        write_request(&asked, arch, folder, &kernels, err) != 0)
         return -1;
     const char *script = triton_script(arena, "libexec/triton_compile.py", err);
     if (script == NULL)
@@ -235,4 +244,14 @@ int triton_build(struct arena *arena, const char *arch, const struct program *pr
                                      .timeout_ms = 600000,
                                      .output_max = 64 << 10}};
     return 0;
+}
+
+void triton_warm(void)
+{
+    struct interpreter interpreter;
+    struct err ignored;
+    ARENA_LOCAL(arena);
+    const char *script = triton_script(arena, "libexec/triton_compile.py", &ignored);
+    if (script != NULL && triton_find(&interpreter, &ignored) == 0)
+        (void)triton_serve_start(&interpreter, script);
 }

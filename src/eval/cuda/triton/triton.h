@@ -17,9 +17,10 @@ const char *triton_toolkit(void);
 
 /* Writes request.json into `folder` and prepares the command. Its artifact is one
  * cubin after the other, which the log describes for variants_read(). `arch`: "sm_90a".
+ * `main_only`: it runs at the main shape alone.
  * ERR_ENVIRONMENT where no Triton is found; ERR_LIMIT, ERR_USAGE: the candidate's own fault. */
 int triton_build(struct arena *arena, const char *arch, const struct program *program,
-                 const struct names *facts, const char *folder, struct build *build,
+                 const struct names *facts, bool main_only, const char *folder, struct build *build,
                  struct err *err) MUST_USE;
 
 /* `twagent cuda-compile --triton ...`: what triton_build() prepares. Returns an exit code. */
@@ -32,6 +33,9 @@ int triton_compile_main(int argc, char **argv);
 int triton_serve_main(int argc, char **argv);
 /* The worker's end of it; -1: none to be had. Inside the room. */
 int triton_serve_start(const struct interpreter *interpreter, const char *script);
+
+/* Finds Triton, and starts its server: what a first compile would wait for. Blocks. (request.c) */
+void triton_warm(void);
 
 /* Errors as the author may see them. */
 void triton_diagnostics(const char *name, const char *text, size_t length, struct buf *out);

@@ -1,0 +1,91 @@
+/* eval/measure/look: a first look at one point of many, at the main shape alone. It can be the end
+ * of one that is wrong there, and of one that is far behind; it makes nothing a kernel. */
+#include "base/clock.h"
+#include "eval/data/timeline.h"
+#include "eval/measure/measure.h"
+#include "eval/measure/session_private.h"
+#include "eval/sets/wide.h"
+
+enum { LOOKS = 3, LOOKS_CLEAR = 2 };
+static const double behind = 1.1, far = 1.3;
+
+bool session_look_behind(double time_ns, double best_ns)
+{
+    return best_ns > 0.0 && time_ns > behind * best_ns;
+}
+
+static double fastest(const double *samples, size_t count)
+{
+    double least = count > 0 ? samples[0] : 0.0;
+    for (size_t i = 1; i < count; i++)
+        least = samples[i] < least ? samples[i] : least;
+    return least;
+}
+
+/* One more is for what might be ended by little. */
+static bool is_clear(double time_ns, double best_ns)
+{
+    return !session_look_behind(time_ns, best_ns) || time_ns > far * best_ns;
+}
+
+/* That it has not met: one whose outputs are known already, where there is one. */
+static struct set *choose_set(struct bench *bench)
+{
+    struct session *session = bench->session;
+    struct set *found = NULL;
+    for (size_t i = 0, ties = 0; i < session->pool_count; i++) {
+        struct set *set = &session->pool[i];
+        bool good = (bench->seen >> i & 1) == 0 && set->expected && !set->unfit;
+        if (good && random_below(&session->random, ++ties) == 0)
+            found = set;
+    }
+    return found != NULL ? found : bench_fresh_set(bench);
+}
+
+/* Each is a call that is checked, on inputs that it has not met. */
+static int look(struct bench *bench, double samples[LOOKS], size_t *count, struct err *err)
+{
+    for (*count = 0; *count < LOOKS && !bench->ended;) {
+        struct outcome outcome;
+        if (*count >= LOOKS_CLEAR && is_clear(fastest(samples, *count), bench->request->best_ns))
+            return 0;
+        if (bench_ensure_generation(bench, 1, err) != 0)
+            return -1;
+        struct set *set = bench->ended ? NULL : choose_set(bench);
+        if (set == NULL)
+            return 0;
+        if (bench_check(bench, set, &outcome, err) != 0)
+            return -1;
+        bench_saw(bench, set); /* also one that has no finite result */
+        if (!bench->ended && outcome.elapsed_ns > 0)
+            samples[(*count)++] = (double)outcome.elapsed_ns;
+    }
+    return 0;
+}
+
+int session_look(struct session *session, const struct measure_request *request,
+                 struct arena *arena, struct evaluation *evaluation, double *fastest_ns,
+                 struct err *err)
+{
+    uint64_t started = clock_now_ns();
+    double samples[LOOKS];
+    size_t count = 0;
+    struct bench *bench = bench_begin(session, request, arena, evaluation);
+    session->bench = bench;
+    atomic_store(&session->cancelled, false);
+    int status = bench_choose_region(bench, err);
+    if (status == 0 && !bench->ended)
+        wide_begin(session);
+    if (status == 0 && !bench->ended)
+        status = bench_open(bench, err);
+    if (status == 0 && !bench->ended)
+        status = look(bench, samples, &count, err);
+    *fastest_ns = fastest(samples, count);
+    if (count > 0 && !bench->ended) {
+        stats_interval(samples, count, &evaluation->time_ns);
+        evaluation->timed_samples = (int64_t)count;
+    }
+    timeline_put("look", started, clock_now_ns() - started);
+    evaluation->stage_ms[STAGE_CHECK] = (double)(clock_now_ns() - started) / 1e6;
+    return status;
+}

@@ -1,0 +1,134 @@
+/* eval/worker/look: one point of many is compiled for the main shape first, with one core, and
+ * looked at. What is behind a kernel of the run ends there. What is behind another one that was
+ * looked at waits for that one's verdict: whatever looks fastest goes first, and is a kernel or
+ * nothing only by the checks that every kernel passes. */
+#include "eval/worker/evaluate.h"
+
+void evaluate_run_look(void *argument)
+{
+    struct evaluate *evaluate = (struct evaluate *)argument;
+    struct session *session = evaluate->request.worker->session;
+    struct measure_request request = evaluate->measure;
+    struct err err = {0};
+    request.best_ns = evaluate->to_beat_ns;
+    request.profile = request.sanitizes = false;
+    evaluate->status = session_look(session, &request, evaluate->request.arena,
+                                    &evaluate->evaluation, &evaluate->look_ns, &evaluate->err);
+    int status = session_finish(session, &err);
+    if (evaluate->status == 0 && status != 0) {
+        evaluate->status = status;
+        evaluate->err = err;
+    }
+    evaluate->looked = evaluate->evaluation;
+}
+
+/* NULL: another kind of request. One that has ended has no look_ns any more. */
+static struct evaluate *evaluate_of(struct request *request)
+{
+    return request->task.type == &evaluate_type ? container_of(request, struct evaluate, request)
+                                                : NULL;
+}
+
+static double best_ns(const struct evaluate *evaluate)
+{
+    double best = evaluate->measure.best_ns, known = evaluate->request.worker->best_ns;
+    return known > 0.0 && (best <= 0.0 || known < best) ? known : best;
+}
+
+double evaluate_to_beat(const struct evaluate *evaluate)
+{
+    double best = best_ns(evaluate);
+    list_each (link, &evaluate->request.worker->requests) {
+        const struct evaluate *other = evaluate_of(container_of(link, struct request, link));
+        if (other != NULL && other->look_ns > 0.0 && (best <= 0.0 || other->look_ns < best))
+            best = other->look_ns;
+    }
+    return best;
+}
+
+bool evaluate_is_behind(const struct evaluate *evaluate)
+{
+    return session_look_behind(evaluate->look_ns, best_ns(evaluate));
+}
+
+bool evaluate_waits(const struct evaluate *evaluate)
+{
+    bool ready = !evaluate->late && evaluate->measure.artifact != NULL;
+    list_each (link, &evaluate->request.worker->requests) {
+        const struct evaluate *other = evaluate_of(container_of(link, struct request, link));
+        if (other != NULL && session_look_behind(evaluate->look_ns, other->look_ns))
+            return true;
+        if (ready && other != NULL && other->late && other->request.task.state == WAITING)
+            return true; /* a look takes a hundredth of what this one is about to */
+    }
+    return false;
+}
+
+/* Another one has shown meanwhile that it looks far faster: what this one wants of the machine is
+ * that one's first. */
+bool evaluate_steps_back(struct evaluate *evaluate)
+{
+    if (evaluate->late || !(evaluate->look_ns > 0.0) ||
+        !(evaluate_is_behind(evaluate) || evaluate_waits(evaluate)))
+        return false;
+    slots_release(&evaluate->core_slot);
+    slots_release(&evaluate->compiler_slot);
+    slots_release(&evaluate->measure_slot);
+    slots_release(&evaluate->ahead_slot);
+    task_move(&evaluate->request.task, PARKED);
+    return true;
+}
+
+void evaluate_drop(struct evaluate *evaluate)
+{
+    double compile_ms = evaluate->evaluation.stage_ms[STAGE_COMPILE];
+    evaluate->evaluation = evaluate->looked;
+    evaluate->evaluation.stage_ms[STAGE_COMPILE] = compile_ms;
+    evaluation_drop(&evaluate->evaluation, evaluate->request.arena, evaluate->look_ns,
+                    best_ns(evaluate));
+}
+
+/* Nothing of the look stays but what it took. */
+void evaluate_begin_whole(struct evaluate *evaluate)
+{
+    struct evaluation *evaluation = &evaluate->evaluation;
+    const struct evaluation *looked = &evaluate->looked;
+    double compile_ms = evaluation->stage_ms[STAGE_COMPILE];
+    evaluation_begin(evaluation, evaluate->candidate, &evaluate->tune, evaluate->request.arena);
+    evaluation->device = looked->device;
+    evaluation->versions = looked->versions;
+    evaluation->stage_ms[STAGE_COMPILE] = compile_ms;
+    evaluate->build = (struct build){0};
+    evaluate->measure.artifact = NULL;
+    evaluate->late = false;
+}
+
+/* Of the timing of a device's call. */
+unsigned evaluate_look_cores(const struct worker *worker)
+{
+    unsigned cores = worker->cores.capacity;
+    return cores > DEVICE_CORES ? DEVICE_CORES : cores;
+}
+
+/* A task that waits for nothing is a mistake: it waits for the others. */
+void evaluate_park(struct evaluate *evaluate)
+{
+    evaluate->parked = true;
+    task_expect(&evaluate->request.task);
+}
+
+void evaluate_unpark(struct evaluate *evaluate)
+{
+    if (evaluate->parked)
+        task_complete(&evaluate->request.task);
+    evaluate->parked = false;
+}
+
+void evaluate_unpark_all(struct worker *worker)
+{
+    list_each (link, &worker->requests) {
+        struct evaluate *evaluate = evaluate_of(container_of(link, struct request, link));
+        if (evaluate != NULL)
+            evaluate_unpark(evaluate);
+    }
+}
