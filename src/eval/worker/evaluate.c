@@ -1,9 +1,12 @@
 /* eval/worker/evaluate: one candidate's way through the worker.
  *
  *   queued -> ahead -> compiling -> waiting -> checking -> timing -> extras -> finishing -> ended
- *                ^                     |  ^   (answered from memory, does not parse, does not
- * compile, |                  looking   is dropped: straight to ended)
- *                \----- parked <-------/
+ *               ^                      |  ^
+ *               |                   looking
+ *               |                      v
+ *               ------------------- parked
+ *
+ * Answered from memory, does not parse, does not compile, is dropped: straight to ended.
  *
  * One point of many is compiled for the main shape first and looked at (look.c); what is worth more
  * goes on from parked: it is compiled once more, for all shapes, and checked and timed as any
@@ -290,6 +293,7 @@ static enum task_result step_looking(struct evaluate *evaluate)
         return fail(evaluate);
     if (!is_passing(evaluate))
         return evaluate_answer(evaluate);
+    evaluate->look_ns = evaluate->seen_ns;
     answer_stage(evaluate->request.id, STAGE_COMPILE);
     task_move(task, PARKED);
     evaluate_unpark_all(worker); /* who waits for looks */

@@ -34,7 +34,7 @@ struct evaluate {
     bool of_run;    /* far behind is also who is so of what this session has shown of the run */
     bool late;      /* what it runs is for the main shape alone, so far */
     double look_ns; /* fastest of a look at it; 0: there was none */
-    double to_beat_ns;
+    double to_beat_ns, seen_ns; /* what the look is told, and tells */
     struct evaluation looked;
     bool parked; /* somebody is to complete its task */
     /* building */

@@ -13,7 +13,7 @@ void evaluate_run_look(void *argument)
     request.best_ns = evaluate->to_beat_ns;
     request.profile = request.sanitizes = false;
     evaluate->status = session_look(session, &request, evaluate->request.arena,
-                                    &evaluate->evaluation, &evaluate->look_ns, &evaluate->err);
+                                    &evaluate->evaluation, &evaluate->seen_ns, &evaluate->err);
     int status = session_finish(session, &err);
     if (evaluate->status == 0 && status != 0) {
         evaluate->status = status;
