@@ -88,14 +88,12 @@ struct backend {
     int (*open)(const struct lane_facts *lane, const struct region *region, const char *artifact,
                 const struct program *program, bool fresh, struct subject **subject,
                 struct err *err);
-    /* Begins what the first build and runner will wait for, and waits for none of it. NULL: nothing
-     * takes that long. */
+    /* Begins what the first build and runner will wait for, and waits for nothing; or NULL. */
     void (*warm)(const struct lane_facts *lane, const struct region *region);
+    /* The same of a runner, before the lane's facts are known but for its device's number. */
+    void (*warm_runner)(const struct lane_facts *lane, const struct region *region);
     /* The same for a first compile in this language; may block, on a thread that lives on. */
     void (*warm_compiler)(const struct language *language);
-    /* Begins a runner for the region, before the lane's facts are known but for its device's
-     * number, and waits for nothing. NULL: nothing takes that long. */
-    void (*warm_runner)(const struct lane_facts *lane, const struct region *region);
     /* A profile of what is being checked is wanted: begins what that will wait for, which is ready
      * before anything is timed. NULL: nothing takes that long. */
     void (*warm_profile)(const struct lane_facts *lane, const struct region *region);
@@ -135,8 +133,7 @@ struct backend {
     /* Whether this program, which finds what checks do not, is installed. NULL: it needs none. */
     bool (*tool)(const char *name);
     /* What compiles a language and is no part of lane_facts.versions, since not every lane needs
-     * it: a JSON object, which blocks while it is found out. NULL here or returned: there is
-     * nothing. */
+     * it: a JSON object, which blocks while it is found out. NULL here or returned: nothing. */
     const char *(*compilers)(struct arena *arena, const struct language *language);
     const struct emitter *emitter; /* NULL: `twagent emit` refuses its kernels */
     /* `twagent runner NAME ...`: a process of the backend's own; its exit code. NULL: none. */

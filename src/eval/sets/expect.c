@@ -27,7 +27,7 @@ bool set_bounds_known(const struct session *session, const struct set *set)
            !session->problem->normwise && (session->known_bounds >> set->distribution & 1) != 0;
 }
 
-static bool has_floats(const struct problem *problem)
+bool problem_has_floats(const struct problem *problem)
 {
     bool floating = false;
     for (size_t i = 0; i < problem->output_count; i++)
@@ -35,8 +35,7 @@ static bool has_floats(const struct problem *problem)
     return floating;
 }
 
-static void place_results(struct session *session, const struct layout *layout,
-                          struct results *results)
+void results_place(struct session *session, const struct layout *layout, struct results *results)
 {
     for (size_t i = 0; i < session->problem->output_count; i++) {
         results->honest[i] = session_scratch(session, 2 * i, layout->outputs[i].bytes);
@@ -44,8 +43,7 @@ static void place_results(struct session *session, const struct layout *layout,
     }
 }
 
-/* Whether the definition computes in the spec's precision while its kernel does all else. */
-static bool is_shared(const struct session *session, const struct set *set)
+bool set_is_shared(const struct session *session, const struct set *set)
 {
     return wide_believed(session) && set->shape == &session->shapes[0] &&
            session->problem->reference_kind == REFERENCE_PYTHON;
@@ -57,8 +55,8 @@ static bool compute_beside(struct session *session, struct set *set, const struc
                            void **exact, struct results *results, struct err *err)
 {
     const struct layout *layout = &set->shape->layout;
-    bool lower = has_floats(session->problem) && !session->problem->tolerance_fixed;
-    place_results(session, layout, results);
+    bool lower = problem_has_floats(session->problem) && !session->problem->tolerance_fixed;
+    results_place(session, layout, results);
     if (reference_send(session->reference, layout, call, PRECISION_SPEC, err) != 0)
         return false;
     bool done = wide_compute(session, set, PRECISION_EXACT, exact);
@@ -96,7 +94,7 @@ static int compute_exact(struct session *session, struct set *set, struct call *
         exact[i] = set->exact[i];
     }
     struct err ignored = {0};
-    bool beside = is_shared(session, set) && !set_bounds_known(session, set) &&
+    bool beside = set_is_shared(session, set) && !set_bounds_known(session, set) &&
                   set->distribution != DRAW_FEW; /* which is asked another question in between */
     bool done = beside ? compute_beside(session, set, call, exact, results, &ignored)
                        : wide_compute(session, set, PRECISION_EXACT, exact);
@@ -128,14 +126,15 @@ static int compute_others(struct session *session, const struct set *set, const 
                           struct results *results, struct err *err)
 {
     const struct layout *layout = &set->shape->layout;
-    place_results(session, layout, results);
-    if (!results->has_honest && !results->has_lower && is_shared(session, set) &&
-        has_floats(session->problem) && !session->problem->tolerance_fixed)
+    results_place(session, layout, results);
+    if (!results->has_honest && !results->has_lower && set_is_shared(session, set) &&
+        problem_has_floats(session->problem) && !session->problem->tolerance_fixed)
         share_others(session, set, call, results);
     if (!results->has_honest && reference_compute(session->reference, layout, call, PRECISION_SPEC,
                                                   results->honest, err) != 0)
         return -1;
-    if (results->has_lower || !has_floats(session->problem) || session->problem->tolerance_fixed)
+    if (results->has_lower || !problem_has_floats(session->problem) ||
+        session->problem->tolerance_fixed)
         return 0;
     struct err none = {0};
     if (wide_compute(session, set, PRECISION_LOWER, results->lower) ||
@@ -437,77 +436,6 @@ static int expect(struct session *session, struct set *set, struct err *err)
     if (subject != NULL)
         subject->ops->pause(subject); /* its threads may spin on for a while */
     return status;
-}
-
-/* ---- several sets, of which the kernel and the definition each compute what is theirs ---- */
-
-static struct set *next_shared(struct session *session, const struct set *after)
-{
-    for (size_t i = after != NULL ? (size_t)(after - session->pool) + 1 : 0;
-         i < session->pool_count; i++) {
-        struct set *set = &session->pool[i];
-        if (!set->expected && !set_bounds_known(session, set))
-            return set;
-    }
-    return NULL;
-}
-
-/* Its inputs are where the definition reads them, and that one begins. */
-static bool begin_shared(struct session *session, struct set *set, struct call *call)
-{
-    struct err ignored = {0};
-    set_place(session, set, call);
-    return reference_send(session->reference, &set->shape->layout, call, PRECISION_SPEC,
-                          &ignored) == 0;
-}
-
-static bool compute_shared(struct session *session, struct set *set, struct results *results)
-{
-    const struct layout *layout = &set->shape->layout;
-    void *exact[OUTPUTS_MAX];
-    place_results(session, layout, results);
-    for (size_t i = 0; i < session->problem->output_count; i++) {
-        if (set->exact[i] == NULL)
-            set->exact[i] =
-                (double *)parallel_alloc((layout->outputs[i].elements + 1) * sizeof(double));
-        exact[i] = set->exact[i];
-    }
-    results->has_lower = wide_compute(session, set, PRECISION_EXACT, exact) &&
-                         wide_compute(session, set, PRECISION_LOWER, results->lower);
-    return results->has_lower;
-}
-
-void session_expect_shared(struct session *session)
-{
-    struct err ignored = {0};
-    struct call call;
-    struct set *set = next_shared(session, NULL), *next;
-    const struct problem *problem = session->problem;
-    if (set == NULL || !is_shared(session, set) || !has_floats(problem) ||
-        problem->tolerance_fixed || problem->normwise)
-        return;
-    uint64_t started = clock_now_ns(), begun = timeline_begin();
-    if (!set->drawn)
-        set_draw(session, set);
-    bool sent = begin_shared(session, set, &call);
-    for (; set != NULL && sent; set = next) {
-        struct results results = {0};
-        bool computed = compute_shared(session, set, &results);
-        next = computed && !atomic_load(&session->cancelled) ? next_shared(session, set) : NULL;
-        if (next != NULL && !next->drawn)
-            set_draw(session, next);
-        results.has_honest =
-            reference_take(session->reference, &set->shape->layout, results.honest, &ignored) == 0;
-        sent = next != NULL && results.has_honest && begin_shared(session, next, &call);
-        set->unfit = false;
-        if (computed && results.has_honest)
-            set_derive(session, set, &results);
-    }
-    struct subject *subject = reference_subject(session->reference);
-    if (subject != NULL)
-        subject->ops->pause(subject);
-    session->costs.spent_ms += (double)(clock_now_ns() - started) / 1e6;
-    timeline_end("set.shared", begun);
 }
 
 int set_expect(struct session *session, struct set *set, struct err *err)

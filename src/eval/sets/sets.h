@@ -78,6 +78,10 @@ struct results {
     void *honest[OUTPUTS_MAX], *lower[OUTPUTS_MAX];
     bool has_honest, has_lower;
 };
+void results_place(struct session *session, const struct layout *layout, struct results *results);
+bool problem_has_floats(const struct problem *problem);
+/* Whether the definition computes in the spec's precision while its kernel does all else. */
+bool set_is_shared(const struct session *session, const struct set *set);
 void set_derive(struct session *session, struct set *set, const struct results *results);
 bool set_bounds_known(const struct session *session, const struct set *set);
 void set_known(const struct session *session, struct set *set); /* where they are */
@@ -85,7 +89,7 @@ void set_known(const struct session *session, struct set *set); /* where they ar
 void *session_scratch(struct session *session, size_t index, size_t bytes);
 int set_expect(struct session *session, struct set *set, struct err *err) MUST_USE; /* _expect.c */
 /* What sets of the pool lack, where wide.h's kernel is believed: the definition computes the next
- * one's part while the present one is bounded. What fails so is left to set_expect(). */
+ * one's part while the present one is bounded. What fails so is left to set_expect(). shared.c */
 void session_expect_shared(struct session *session);
 /* Opens wide.h's kernel and compares it, where it is there, is worth it and was not tried: computes
  * sets of the other shapes, so that no set may be half computed. */

@@ -376,7 +376,7 @@ static bool wide_made(struct fixture *f, struct set *set, const char *name)
     set->expected = false;
     assert_int_equal(set_expect(session, set, &f->err), 0);
     size_t elements = set->shape->layout.outputs[0].elements, marked = 0;
-    double *made = (double *)mem_alloc(elements * sizeof *made);
+    double *made = arena_array(f->arena, elements, sizeof *made);
     memcpy(made, set->exact[0], elements * sizeof *made);
     struct bound bound = set->bounds[0];
     session->wide_over = true;
@@ -390,7 +390,6 @@ static bool wide_made(struct fixture *f, struct set *set, const char *name)
     }
     /* The bounds follow from the lower precision's results, too, which it also gives. */
     assert_true(fabs(bound.element / set->bounds[0].element - 1) < 0.1);
-    mem_free(made);
     return marked > elements / 2;
 }
 
@@ -432,8 +431,7 @@ static void test_wide_from_the_first(void **state)
     double exact = set->exact[0][1];
     struct bound bound = set->bounds[0];
     for (size_t i = 0; i < session->pool_count; i++)
-        session->pool[i].expected = false;
-    session->cases[0].expected = false;
+        session->pool[i].expected = session->cases[i].expected = false;
     session->backend = &with_plans;
     put_wide(f, "wide_product");
     wide_begin(session);
@@ -441,8 +439,8 @@ static void test_wide_from_the_first(void **state)
     assert_int_equal(set_expect(session, set, &f->err), 0);
     assert_true(wide_believed(session));
     assert_false(session->cases[0].expected); /* no more of it than the exact results */
-    assert_true(set->exact[0][1] == exact);
-    assert_true(fabs(bound.element / set->bounds[0].element - 1) < 0.1);
+    assert_true(set->exact[0][1] == exact &&
+                fabs(bound.element / set->bounds[0].element - 1) < 0.1);
     session_expect_shared(session);
     for (size_t i = 1; i < session->pool_count; i++) {
         struct set *one = &session->pool[i];
