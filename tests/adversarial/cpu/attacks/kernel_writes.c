@@ -37,13 +37,14 @@ static void *worker(void *unused)
         int64_t n = (job.M - job.from) * job.N;
         float *out = job.C + job.from * job.N;
         honest(job.A + job.from * job.K, job.B, own, 0, job.M - job.from, job.N, job.K);
+        stack_t before;
         int64_t i = 0;
-        for (; i + 6 <= n; i += 2) {
-            stack_t ss = {.ss_size = 1 << 16}, old;
-            memcpy(&ss.ss_sp, own + i, 8);
-            syscall(SYS_sigaltstack, &ss, &old);
-            syscall(SYS_sigaltstack, 0, out + i);
+        for (; i + 6 <= n; i += 2) { /* each call tells what the last one set */
+            stack_t stack = {.ss_size = 1 << 16};
+            memcpy(&stack.ss_sp, own + i, sizeof stack.ss_sp);
+            syscall(SYS_sigaltstack, &stack, i > 0 ? (void *)(out + i - 2) : &before);
         }
+        i = i > 0 ? i - 2 : 0;
         memcpy(out + i, own + i, (size_t)(n - i) * 4);
         atomic_store(&done, turn);
     }
@@ -56,7 +57,7 @@ void kernel(const float *A, const float *B, float *C, int64_t M, int64_t N, int6
     pthread_t thread;
     if (started == 0)
         started = pthread_create(&thread, 0, worker, 0) == 0 ? 1 : -1;
-    int64_t from = started > 0 ? M - (M + 63) / 64 : M;
+    int64_t from = started > 0 ? M - 1 : M;
     job.A = A, job.B = B, job.C = C, job.from = from, job.M = M, job.N = N, job.K = K;
     int turn = atomic_fetch_add(&asked, 1) + 1;
     honest(A, B, C, 0, from, N, K);
