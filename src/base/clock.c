@@ -34,6 +34,15 @@ uint64_t clock_wall_ms(void)
     return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
 }
 
+int64_t clock_cpu_ns(int pid)
+{
+    clockid_t clock;
+    struct timespec time;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0)
+        return -1;
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 void clock_format_wall(uint64_t wall_ms, char text[32])
 {
     const uint64_t last = 253402300799999u; /* the end of the year 9999 */

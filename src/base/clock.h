@@ -4,9 +4,10 @@
 
 #include <stdint.h>
 
-uint64_t clock_now_ns(void);  /* CLOCK_MONOTONIC, or the injected source */
-uint64_t clock_now_ms(void);  /* the same in milliseconds */
-uint64_t clock_wall_ms(void); /* milliseconds since 1970 UTC; for records and display only */
+uint64_t clock_now_ns(void);   /* CLOCK_MONOTONIC, or the injected source */
+uint64_t clock_now_ms(void);   /* the same in milliseconds */
+uint64_t clock_wall_ms(void);  /* milliseconds since 1970 UTC; for records and display only */
+int64_t clock_cpu_ns(int pid); /* CPU time of a process and all its threads; -1: not known */
 
 /* Writes "2026-11-21T07:38:44.123Z" for a wall time in ms; text holds at least 32 bytes. */
 void clock_format_wall(uint64_t wall_ms, char text[32]);

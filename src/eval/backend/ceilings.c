@@ -1,5 +1,6 @@
 #include "eval/backend/ceilings.h"
 
+#include "base/expr.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -29,6 +30,14 @@ void ceilings_put(struct lane_facts *lane, struct json *json)
             json_put_real(json, ceiling_names[i], *ceiling_of(lane, i));
     if (lane->under_load)
         json_put_bool(json, "under_load", true);
+}
+
+bool ceilings_by_device(const struct lane_facts *lane)
+{
+    struct names facts = lane->facts;
+    int64_t software = 0;
+    (void)expr_lookup_names(&facts, "software", &software);
+    return lane->gpu && software == 0;
 }
 
 /* mem_free() it; NULL where there is no place for it. */

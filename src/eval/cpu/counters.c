@@ -4,16 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-int64_t process_cpu_ns(int pid)
-{
-    clockid_t clock;
-    struct timespec time;
-    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0)
-        return -1;
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
 
 struct thread_times thread_times(int pid, int thread)
 {

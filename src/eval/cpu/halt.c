@@ -345,7 +345,7 @@ static struct wait wait_begin(const struct halt *halt, uint64_t deadline_ns)
 {
     uint64_t now_ns = clock_now_ns();
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-    int64_t cpu_ns = process_cpu_ns(halt->pid);
+    int64_t cpu_ns = clock_cpu_ns(halt->pid);
     return (struct wait){now_ns + left_ns / WALL_PART, now_ns, cpu_ns, cpu_ns};
 }
 
@@ -369,7 +369,7 @@ static bool all_wait(const struct halt *halt, struct wait *wait)
 {
     const uint64_t patience_ns = PATIENCE_NS + 2 * halt->watch->usual_ns;
     const uint64_t now_ns = clock_now_ns();
-    const int64_t cpu_ns = process_cpu_ns(halt->pid);
+    const int64_t cpu_ns = clock_cpu_ns(halt->pid);
     int64_t running;
     if (any_is_ready(halt, &running) || cpu_ns != wait->seen_ns)
         wait->awake_ns = now_ns;
@@ -423,11 +423,11 @@ static bool await_hit(struct halt *halt, int done, int pidfd, uint64_t deadline_
 static bool await_moment(struct halt *halt, int done, int pidfd, uint64_t deadline_ns)
 {
     const struct watch *watch = halt->watch;
-    const int64_t before_ns = process_cpu_ns(halt->pid);
+    const int64_t before_ns = clock_cpu_ns(halt->pid);
     bool over = false;
     while (!over && !halt->hit && clock_now_ns() < deadline_ns) {
         over = is_over(halt, done, pidfd);
-        uint64_t used_ns = (uint64_t)(process_cpu_ns(halt->pid) - before_ns);
+        uint64_t used_ns = (uint64_t)(clock_cpu_ns(halt->pid) - before_ns);
         halt->hit = watch->at_ns > 0 && used_ns >= watch->at_ns;
         for (size_t i = 0; i < watch->count; i++)
             halt->hit |= in_region(watch, i) != halt->early[i];

@@ -39,7 +39,7 @@ static unsigned count_threads(int pid)
 static bool others_have_run(struct cpu_host *host)
 {
     enum { CLOCK_NS = 2000 };
-    int64_t all = process_cpu_ns(host->base.subject.pid);
+    int64_t all = clock_cpu_ns(host->base.subject.pid);
     int64_t others =
         all - (int64_t)thread_times(host->base.subject.pid, host->base.subject.pid).cpu_ns;
     int64_t before = host->others_ns;

@@ -19,8 +19,6 @@ int cpu_profile(const struct lane_facts *lane, const struct problem *problem,
                 double time_ns, struct subject *subject, const struct call *call, struct json *json,
                 struct err *err) MUST_USE;
 
-/* CPU time of a process and all its threads; -1: not known. */
-int64_t process_cpu_ns(int pid);
 /* Of one of its threads, since it began: on a core, and in the queue for one. 0: not known. */
 struct thread_times {
     uint64_t cpu_ns, queued_ns;

@@ -8,7 +8,6 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 /* From this size on the bounds of a distribution are derived once a session: over millions of
  * elements the largest error of an honest computation is the same for every drawing, well within
@@ -66,16 +65,11 @@ static bool compute_beside(struct session *session, struct set *set, const struc
     return done && results->has_honest;
 }
 
-/* CPU time of the definition's process so far; 0: not known. */
-static double cpu_ns(const struct session *session)
+/* CPU time of the definition's process so far; -1: not known. */
+static int64_t cpu_ns(const struct session *session)
 {
     const struct subject *subject = reference_subject(session->reference);
-    clockid_t clock;
-    struct timespec now;
-    if (subject == NULL || subject->pid <= 0 || clock_getcpuclockid(subject->pid, &clock) != 0 ||
-        clock_gettime(clock, &now) != 0)
-        return 0.0;
-    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
+    return subject != NULL && subject->pid > 0 ? clock_cpu_ns(subject->pid) : -1;
 }
 
 static int compute_exact(struct session *session, struct set *set, struct call *call,
@@ -85,7 +79,7 @@ static int compute_exact(struct session *session, struct set *set, struct call *
     const struct problem *problem = session->problem;
     void *exact[OUTPUTS_MAX];
     uint64_t begun = timeline_begin(), started = clock_now_ns();
-    double spent = cpu_ns(session);
+    int64_t spent = cpu_ns(session);
     set_place(session, set, call);
     for (size_t i = 0; i < problem->output_count; i++) {
         if (set->exact[i] == NULL)
@@ -104,7 +98,7 @@ static int compute_exact(struct session *session, struct set *set, struct call *
     timeline_end("set.exact", begun);
     if (!done && set->shape == &session->shapes[0]) {
         session->exact_ns = (double)(clock_now_ns() - started);
-        session->exact_cores = (cpu_ns(session) - spent) / session->exact_ns;
+        session->exact_cores = (double)(cpu_ns(session) - spent) / session->exact_ns;
     }
     return status;
 }

@@ -79,9 +79,7 @@ static enum task_result step(struct task *task)
     }
     if (task->cancel_requested || (ahead->folder == NULL && begin(ahead, &ignored) != 0))
         return end(ahead);
-    unsigned width = ahead->build.width < 1 ? 1 : ahead->build.width;
-    if (!slot_hold(&ahead->compiler_slot, compilers, task,
-                   width > compilers->capacity ? compilers->capacity : width))
+    if (!build_hold(&ahead->build, &ahead->compiler_slot, compilers, task))
         return TASK_WAIT;
     ahead->started_ns = timeline_begin();
     ahead->process = process_start(task->loop, task, &ahead->build.spec, &ignored);

@@ -87,6 +87,14 @@ int evaluate_read(struct evaluate *evaluate)
 
 /* --- building --- */
 
+bool build_hold(const struct build *build, struct slot *slot, struct slots *compilers,
+                struct task *task)
+{
+    unsigned width = build->width < 1 ? 1 : build->width;
+    return slot_hold(slot, compilers, task,
+                     width > compilers->capacity ? compilers->capacity : width);
+}
+
 int evaluate_prepare_build(struct evaluate *evaluate, enum build_flavour flavour)
 {
     static const char *const names[] = {"fast", "sanitized", "remarks", "portable", "main"};

@@ -47,10 +47,9 @@ bool ceilings_take(struct worker *worker, const struct value *known)
     return lane->copy_bytes_per_s > 0.0 && !lane->under_load;
 }
 
-/* A GPU's are taken by its own clock. */
 static bool is_loaded(const struct lane_facts *lane)
 {
-    return !lane->gpu && noise_load(lane->cores, lane->core_count) > NOISE_QUIET;
+    return !ceilings_by_device(lane) && noise_load(lane->cores, lane->core_count) > NOISE_QUIET;
 }
 
 int ceilings_probe(const struct worker *worker, bool loaded, struct lane_facts *fresh,

@@ -81,11 +81,8 @@ static void remember_best(const struct evaluate *evaluate)
 
 static void know_best(struct evaluate *evaluate)
 {
-    const struct worker *worker = evaluate->request.worker;
-    double *best_ns = &evaluate->measure.best_ns;
-    if (evaluate->of_run && worker->best_ns > 0.0 &&
-        (*best_ns <= 0.0 || worker->best_ns < *best_ns))
-        *best_ns = worker->best_ns;
+    if (evaluate->of_run)
+        evaluate->measure.best_ns = evaluate_best(evaluate);
 }
 
 static enum task_result evaluate_answer(struct evaluate *evaluate)
@@ -144,17 +141,13 @@ static enum task_result step_queued(struct evaluate *evaluate)
     return TASK_AGAIN;
 }
 
-/* One that computes with several processes has as many cores: whoever came first is done first, and
- * not all at the same time, late. */
 static bool hold_compiler(struct evaluate *evaluate)
 {
     struct worker *worker = evaluate->request.worker;
     struct task *task = &evaluate->request.task;
-    unsigned width = evaluate->build.width, most = worker->compilers.capacity;
-    if (!worker->options->backend->device)
-        return slot_hold(&evaluate->core_slot, &worker->cores, task, 1);
-    width = width < 1 ? 1 : width > most ? most : width;
-    return slot_hold(&evaluate->compiler_slot, &worker->compilers, task, width);
+    return worker->options->backend->device
+               ? build_hold(&evaluate->build, &evaluate->compiler_slot, &worker->compilers, task)
+               : slot_hold(&evaluate->core_slot, &worker->cores, task, 1);
 }
 
 static enum task_result step_ahead(struct evaluate *evaluate)

@@ -57,6 +57,7 @@ extern const struct task_type evaluate_type;
 /* --- look.c: a first look, at the main shape alone --- */
 
 void evaluate_run_look(void *argument);                   /* on the pool */
+double evaluate_best(const struct evaluate *evaluate);    /* of kernels, of its run; 0: none */
 double evaluate_to_beat(const struct evaluate *evaluate); /* by what is known, or looked at; 0: - */
 /* Of one that was looked at and is still here: nothing speaks for going on with it now. */
 bool evaluate_is_behind(const struct evaluate *evaluate); /* of a kernel: it is dropped */
@@ -70,6 +71,11 @@ void evaluate_unpark(struct evaluate *evaluate);
 void evaluate_unpark_all(struct worker *worker); /* something has become known */
 
 /* --- build.c --- */
+
+/* A compile with several processes has as many cores: whoever came first is done first, and not all
+ * at the same time, late. */
+bool build_hold(const struct build *build, struct slot *slot, struct slots *compilers,
+                struct task *task);
 
 /* The candidate, its tune numbers, and what is asked for. -1: the evaluation has its verdict. */
 int evaluate_read(struct evaluate *evaluate) MUST_USE;

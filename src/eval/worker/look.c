@@ -29,7 +29,7 @@ static struct evaluate *evaluate_of(struct request *request)
                                                 : NULL;
 }
 
-static double best_ns(const struct evaluate *evaluate)
+double evaluate_best(const struct evaluate *evaluate)
 {
     double best = evaluate->measure.best_ns, known = evaluate->request.worker->best_ns;
     return known > 0.0 && (best <= 0.0 || known < best) ? known : best;
@@ -37,7 +37,7 @@ static double best_ns(const struct evaluate *evaluate)
 
 double evaluate_to_beat(const struct evaluate *evaluate)
 {
-    double best = best_ns(evaluate);
+    double best = evaluate_best(evaluate);
     list_each (link, &evaluate->request.worker->requests) {
         const struct evaluate *other = evaluate_of(container_of(link, struct request, link));
         if (other != NULL && other->look_ns > 0.0 && (best <= 0.0 || other->look_ns < best))
@@ -48,7 +48,7 @@ double evaluate_to_beat(const struct evaluate *evaluate)
 
 bool evaluate_is_behind(const struct evaluate *evaluate)
 {
-    return session_look_behind(evaluate->look_ns, best_ns(evaluate));
+    return session_look_behind(evaluate->look_ns, evaluate_best(evaluate));
 }
 
 bool evaluate_waits(const struct evaluate *evaluate)
@@ -85,7 +85,7 @@ void evaluate_drop(struct evaluate *evaluate)
     evaluate->evaluation = evaluate->looked;
     evaluate->evaluation.stage_ms[STAGE_COMPILE] = compile_ms;
     evaluation_drop(&evaluate->evaluation, evaluate->request.arena, evaluate->look_ns,
-                    best_ns(evaluate));
+                    evaluate_best(evaluate));
 }
 
 /* Nothing of the look stays but what it took. */

@@ -47,6 +47,19 @@ static void test_the_best_stay(void **state)
     expect(NULL, 0.0, 0.0, false);
 }
 
+/* An adapter that computes on the cores is measured as they are: where nobody else is on them. */
+static void test_whose_clock(void **state)
+{
+    struct lane_facts lane = {.gpu = false};
+    struct err err;
+    (void)state;
+    assert_false(ceilings_by_device(&lane));
+    lane.gpu = true;
+    assert_true(ceilings_by_device(&lane));
+    assert_int_equal(names_set(&lane.facts, "software", 1, &err), 0);
+    assert_false(ceilings_by_device(&lane));
+}
+
 static void test_doubt(void **state)
 {
     struct lane_facts lane = seen("doubted", 0.0, 0.0, false);
@@ -72,9 +85,9 @@ static void test_what_cannot_be_kept(void **state)
 int main(void)
 {
     struct folder folder;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_best_stay),
-                                       cmocka_unit_test(test_doubt),
-                                       cmocka_unit_test(test_what_cannot_be_kept)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_best_stay), cmocka_unit_test(test_whose_clock),
+        cmocka_unit_test(test_doubt), cmocka_unit_test(test_what_cannot_be_kept)};
     folder_make(&folder);
     setenv("XDG_CACHE_HOME", folder.path, 1);
     int failed = cmocka_run_group_tests_name("ceilings", tests, NULL, NULL);

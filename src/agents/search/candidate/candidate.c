@@ -1,9 +1,10 @@
 /* agents/search/candidate/candidate: one candidate on its way. Every move is committed before the
  * next step starts, so a run that dies has at most one step of each candidate to do again.
  *
- *   proposed -> writing -> compiling -> checking -> timing -> profiling -> kept | rejected | failed
- * | dropped
+ *   proposed -> writing -> compiling -> checking -> timing -> profiling -> kept
  *                  ^___________|___________|__________|   (repair, at most `repairs` times)
+ *
+ * From each of them it may be rejected or failed; a point of a tune also dropped.
  *
  * A candidate of the built-in proposer is written already, and goes from proposed to compiling.
  * The worker walks from compiling to profiling by itself; its stages are committed as they are

@@ -137,9 +137,11 @@ static bool same_proposal(const struct attempt *attempt)
     return same;
 }
 
+/* Of attempt_state, from KEPT on. */
+static const char *const ends[] = {"kept", "rejected", "failed", "dropped", NULL};
+
 static enum recall_result recall_ended(struct attempt *attempt, int *state)
 {
-    static const char *const ends[] = {"kept", "rejected", "failed", "dropped"};
     const struct candidate_record *was = attempt->recalled;
     bool kernel = strcmp(was->state, "kept") == 0;
     if (attempt->writing && *was->source && !recall_code(attempt, NULL))
@@ -157,7 +159,7 @@ static enum recall_result recall_ended(struct attempt *attempt, int *state)
     slots_release(&attempt->twin_slot);
     if (kernel && !evaluated)
         return RECALL_NOTHING;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; ends[i]; i++)
         if (strcmp(was->state, ends[i]) == 0)
             *state = KEPT + i;
     return RECALL_ENDED;
@@ -165,7 +167,6 @@ static enum recall_result recall_ended(struct attempt *attempt, int *state)
 
 enum recall_result search_recall_state(struct attempt *attempt, int *state)
 {
-    static const char *const ends[] = {"kept", "rejected", "failed", "dropped", NULL};
     static const char *const measured[] = {"compiling", "checking", "timing", "profiling", NULL};
     const struct candidate_record *was = attempt->recalled;
     if (value_word_among(was->state, ends))
