@@ -69,19 +69,8 @@ for part in $parts; do
         ;;
     starts)
         stamp "all starts"
-        fine=0 bad=0
-        for start in problems/*/starts/cuda/*.cu; do
-            problem=$(basename "$(dirname "$(dirname "$(dirname "$start")")")")
-            said=$(timeout 60 "$twagent" eval --force "$problem@dims" "$start" --backend cuda --effort search --no-profile 2>&1)
-            if grep -q '^kernel' <<<"$said"; then
-                fine=$((fine + 1))
-                echo "ok   $problem/$(basename "$start" .cu): $(grep -m 1 '  time ' <<<"$said" | tr -s ' ')"
-            else
-                bad=$((bad + 1))
-                echo "BAD  $problem/$(basename "$start" .cu): $(head -n 4 <<<"$said" | tr '\n' ' ')"
-            fi
-        done
-        row "starts" "$fine accepted, $bad refused (aim: 0)"
+        timed 580 tests/gpu/starts "$twagent" | tee "$out/starts.txt"
+        row "starts" "$(grep '^starts: ' "$out/starts.txt")"
         ;;
     batch)
         stamp "batch, one worker"
