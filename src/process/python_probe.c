@@ -13,6 +13,7 @@ enum { PROBE_TIMEOUT_MS = 10000, PROBE_TORCH_MS = 60000, TRIED_MOST = 400, PATHS
 
 struct search {
     const char *package;
+    bool loads; /* its library, in place of an import */
     struct arena *arena;
     struct interpreter *interpreter;
     struct buf tried;
@@ -30,21 +31,41 @@ static const char *bytecode_folder(struct arena *arena)
 /* Seven lines: something that says that the package came, the two prefixes, the two versions, where
  * its byte code lies if not beside it, and where it lies itself. Who has no such thing to say ends
  * after five. */
+static const char before[] =
+    "import importlib.util, os, sys\n"
+    "spec = importlib.util.find_spec('%s')\n"
+    "own = '%s' if spec and spec.origin else ''\n"
+    "if own and os.path.isdir(os.path.join(os.path.dirname(spec.origin), '__pycache__')):\n"
+    "    own = ''\n"
+    "if own:\n"
+    "    sys.pycache_prefix, sys.dont_write_bytecode = own, False\n";
+static const char imports_it[] = "import %s as found\n"
+                                 "version, origin = found.__version__, found.__file__ or ''\n";
+static const char loads_numpy[] =
+    "from importlib.machinery import EXTENSION_SUFFIXES\n"
+    "version, origin = '', spec.origin\n"
+    "parts = [os.path.join(os.path.dirname(origin), core, '_multiarray_umath' + suffix)\n"
+    "         for core in ('_core', 'core') for suffix in EXTENSION_SUFFIXES]\n"
+    "parts = [part for part in parts if os.path.exists(part)]\n"
+    "try:\n"
+    "    from _ctypes import dlopen\n"
+    "except ImportError:\n"
+    "    parts = []\n"
+    "if own or not parts:\n" /* byte code comes of an import */
+    "    import numpy\n"
+    "else:\n"
+    "    dlopen(parts[0], os.RTLD_NOW)\n";
+static const char after[] =
+    "print('found', sys.prefix, sys.base_prefix, sys.version.split()[0], version,\n"
+    "      own, os.path.dirname(origin), sep='\\n', flush=True)\n";
+
 static const char *script_for(struct search *search)
 {
-    static const char text[] =
-        "import importlib.util, os, sys\n"
-        "spec = importlib.util.find_spec('%s')\n"
-        "own = '%s' if spec and spec.origin else ''\n"
-        "if own and os.path.isdir(os.path.join(os.path.dirname(spec.origin), '__pycache__')):\n"
-        "    own = ''\n"
-        "if own:\n"
-        "    sys.pycache_prefix, sys.dont_write_bytecode = own, False\n"
-        "import %s as found\n"
-        "print('found', sys.prefix, sys.base_prefix, sys.version.split()[0], found.__version__,\n"
-        "      own, os.path.dirname(found.__file__ or ''), sep='\\n', flush=True)\n";
-    return arena_printf(search->arena, text, search->package, bytecode_folder(search->arena),
-                        search->package);
+    const char *head =
+        arena_printf(search->arena, before, search->package, bytecode_folder(search->arena));
+    const char *import =
+        search->loads ? loads_numpy : arena_printf(search->arena, imports_it, search->package);
+    return arena_printf(search->arena, "%s%s%s", head, import, after);
 }
 
 static bool ask(struct search *search, const char *path, struct err *err)
@@ -117,27 +138,42 @@ static bool probe_environment(struct search *search)
     return probe(search, program);
 }
 
-int interpreter_find(const char *configured, const char *package, struct arena *arena,
-                     struct interpreter *interpreter, struct err *err)
+static int find(const char *configured, struct search *search, struct err *err)
 {
-    struct search search = {.package = package, .arena = arena, .interpreter = interpreter};
     struct err why = {0};
     if (configured != NULL) {
-        if (access(configured, X_OK) == 0 && ask(&search, arena_strdup(arena, configured), &why))
+        if (access(configured, X_OK) == 0 &&
+            ask(search, arena_strdup(search->arena, configured), &why))
             return 0;
-        return err_set(err, ERR_ENVIRONMENT, "%s does not import %s%s%s", configured, package,
-                       why.code != ERR_NONE ? ": " : "", why.message);
+        return err_set(err, ERR_ENVIRONMENT, "%s does not import %s%s%s", configured,
+                       search->package, why.code != ERR_NONE ? ": " : "", why.message);
     }
-    buf_init(&search.tried, TRIED_MOST);
+    buf_init(&search->tried, TRIED_MOST);
     bool found =
-        probe_environment(&search) || probe_path(&search) || probe(&search, "/usr/bin/python3");
+        probe_environment(search) || probe_path(search) || probe(search, "/usr/bin/python3");
     int status = 0;
     if (!found)
         status = err_set(err, ERR_ENVIRONMENT,
                          "no Python with %s (tried %s): install python3-%s, or name one with "
                          "--python",
-                         package, search.tried.length > 0 ? buf_text(&search.tried) : "nothing",
-                         package);
-    buf_free(&search.tried);
+                         search->package,
+                         search->tried.length > 0 ? buf_text(&search->tried) : "nothing",
+                         search->package);
+    buf_free(&search->tried);
     return status;
+}
+
+int interpreter_find(const char *configured, const char *package, struct arena *arena,
+                     struct interpreter *interpreter, struct err *err)
+{
+    struct search search = {.package = package, .arena = arena, .interpreter = interpreter};
+    return find(configured, &search, err);
+}
+
+int interpreter_find_numpy(const char *configured, struct arena *arena,
+                           struct interpreter *interpreter, struct err *err)
+{
+    struct search search = {
+        .package = "numpy", .loads = true, .arena = arena, .interpreter = interpreter};
+    return find(configured, &search, err);
 }

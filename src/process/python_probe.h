@@ -19,3 +19,8 @@ struct interpreter {
  * imports `package` ("numpy", "torch") in time. ERR_ENVIRONMENT says what was tried. */
 int interpreter_find(const char *configured, const char *package, struct arena *arena,
                      struct interpreter *interpreter, struct err *err) MUST_USE;
+
+/* The first with numpy, which is not imported, a tenth of a second of work: that its library can be
+ * loaded is enough. `package` is "". */
+int interpreter_find_numpy(const char *configured, struct arena *arena,
+                           struct interpreter *interpreter, struct err *err) MUST_USE;

@@ -427,7 +427,7 @@ static int find_numpy(const char *path, struct arena *arena, struct interpreter 
                       struct err *err)
 {
     uint64_t begun = timeline_begin();
-    int status = interpreter_find(path, "numpy", arena, interpreter, err);
+    int status = interpreter_find_numpy(path, arena, interpreter, err);
     timeline_end("open.python", begun);
     return status;
 }

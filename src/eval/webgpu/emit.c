@@ -152,7 +152,7 @@ static int run_definition(const struct emission *e, const char *folder, struct b
     if (script == NULL)
         return err_set(err, ERR_ENVIRONMENT, "libexec/emit is not where the program expects it");
     plan.folder = folder;
-    if (interpreter_find(NULL, "numpy", e->arena, &found, err) != 0 || emit_plan(&plan, err) != 0)
+    if (interpreter_find_numpy(NULL, e->arena, &found, err) != 0 || emit_plan(&plan, err) != 0)
         return -1;
     const char *file = e->problem->reference_file;
     const char *const argv[] = {found.path,

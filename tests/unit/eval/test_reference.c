@@ -217,12 +217,24 @@ static void test_as_a_subject(void **state)
     end(&fixture);
 }
 
+/* A Python whose packages are those of FOLDER/site. */
+static const char *put_python(struct folder *folder, struct arena *arena)
+{
+    folder_put(folder, "python3",
+               arena_printf(arena,
+                            "#!/bin/sh\nshift\nPYTHONPATH=%s/site exec /usr/bin/python3 \"$@\"\n",
+                            folder->path));
+    const char *python = arena_printf(arena, "%s/python3", folder->path);
+    assert_int_equal(chmod(python, 0755), 0);
+    return python;
+}
+
 /* A package that was installed without byte code gets some of ours, once; one that has its own, and
  * a user without a folder for it, keep what they have. */
 static void test_byte_code(void **state)
 {
     struct folder folder;
-    char path[300], python[80], cache[80], text[600];
+    char path[300], cache[80];
     struct arena *arena = arena_new();
     struct interpreter found = {0};
     struct err err = {0};
@@ -232,11 +244,7 @@ static void test_byte_code(void **state)
     snprintf(path, sizeof path, "%s/site/plain", folder.path);
     assert_int_equal(file_make_dirs(path, &err), 0);
     folder_put(&folder, "site/plain/__init__.py", "__version__ = '1.2'\n");
-    snprintf(text, sizeof text,
-             "#!/bin/sh\nshift\nPYTHONPATH=%s/site exec /usr/bin/python3 \"$@\"\n", folder.path);
-    folder_put(&folder, "python3", text);
-    snprintf(python, sizeof python, "%s/python3", folder.path);
-    assert_int_equal(chmod(python, 0755), 0);
+    const char *python = put_python(&folder, arena);
     snprintf(cache, sizeof cache, "%s/cache", folder.path);
     setenv("XDG_CACHE_HOME", cache, 1);
     assert_int_equal(interpreter_find(python, "plain", arena, &found, &err), 0);
@@ -255,6 +263,38 @@ static void test_byte_code(void **state)
     folder_remove(&folder);
 }
 
+/* numpy is imported by whoever computes with it; before, it is enough that it is there and that its
+ * library loads. One that does not is passed over. */
+static void test_found_without_import(void **state)
+{
+    struct folder folder;
+    char path[300];
+    struct arena *arena = arena_new();
+    struct interpreter found = {0};
+    struct err err = {0};
+    (void)state;
+    folder_make(&folder);
+    snprintf(path, sizeof path, "%s/site/numpy/core", folder.path);
+    assert_int_equal(file_make_dirs(path, &err), 0);
+    snprintf(path, sizeof path, "%s/site/numpy/__pycache__", folder.path);
+    assert_int_equal(file_make_dirs(path, &err), 0);
+    folder_put(&folder, "site/numpy/__init__.py", "raise SystemExit('imported')\n");
+    const char *python = put_python(&folder, arena);
+    assert_int_equal(interpreter_find_numpy(python, arena, &found, &err), -1);
+    folder_put(&folder, "site/numpy/core/_multiarray_umath.so", "torn");
+    assert_int_equal(interpreter_find_numpy(python, arena, &found, &err), -1);
+    assert_int_equal(err.code, ERR_ENVIRONMENT);
+    snprintf(path, sizeof path, "%s/site/numpy/core/_multiarray_umath.so", folder.path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink(TEST_BINARY_DIR "/tests/fakes/libfake_cuda.so", path), 0);
+    assert_int_equal(interpreter_find_numpy(python, arena, &found, &err), 0);
+    assert_string_equal(found.prefix, "/usr");
+    assert_string_equal(found.bytecode, "");
+    assert_int_equal(interpreter_find(python, "numpy", arena, &found, &err), -1);
+    arena_free(arena);
+    folder_remove(&folder);
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -268,6 +308,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_its_death_costs_one_call),
         cmocka_unit_test(test_as_a_subject),
         cmocka_unit_test(test_byte_code),
+        cmocka_unit_test(test_found_without_import),
     };
     return cmocka_run_group_tests_name("reference", tests, NULL, NULL);
 }
