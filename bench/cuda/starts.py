@@ -65,8 +65,8 @@ SHAPES = {
     "sum_rows": [{"M": 16384, "N": 16384}],
     "transpose": [{"M": 8192, "N": 8192}],
     "attention": [{"H": 64, "L": 2048, "D": 64}, {}],
-    "attention_fp16": [{"H": 64, "L": 2048, "D": 64}, {"H": 32, "L": 2048, "D": 128}],
-    "attention_causal": [{"H": 64, "L": 2048, "D": 64}, {"H": 32, "L": 2048, "D": 128}],
+    "attention_fp16": [{"H": 64, "L": 2048, "D": 64}, {"H": 32, "L": 2048, "D": 128}, {"H": 24, "L": 2000, "D": 45}],
+    "attention_causal": [{"H": 64, "L": 2048, "D": 64}, {"H": 32, "L": 2048, "D": 128}, {"H": 24, "L": 2000, "D": 45}],
 }
 
 
@@ -92,7 +92,7 @@ class Start:
     def points(self, count, changes):
         """The first valid point, that with each of `changes`, and `count` others: valid at one of the shapes."""
         space, where = TOOL.tune_space(self.text)
-        main = TOOL.main_dims(self.path)
+        main = TOOL.shapes_of(self.path)[0]
 
         def holds(point):
             return any(TOOL.holds(where, {**main, **shape, **point}) for shape in SHAPES[self.problem])
@@ -397,8 +397,10 @@ def run_problem(bench, problem, starts, cubins, rows):
         text = " ".join(f"{name}={value}" for name, value in case.dims.items())
         print(f"\n{problem} {text}: eager {case.eager:.4f} ms {figures(spec, case.dims, case.eager)}", flush=True)
         for start in starts:
-            found = []
+            found, where = [], TOOL.tune_space(start.text)[1]
             for point in start.points_used:
+                if not TOOL.holds(where, {**bench.facts, **case.dims, **point}):
+                    continue
                 try:
                     fine, error, ms = case.measure(start, point, cubins[start.name, str(point)], True)
                 except RuntimeError as problem_met:

@@ -1,8 +1,9 @@
 /* Every CUDA start that ships: it parses, and the worker makes its launch plan, tensor maps and
  * arguments included, with the facts that the probe has (of a Hopper), for the shapes of the spec
- * and some hidden ones, at its first valid point, and for the main shape at every one; and, where
- * NVRTC is installed, that point compiles for sm_90a; what spills registers is said. The same for
- * the definitions' own kernels in float64. */
+ * and some hidden ones, at its first point that is valid at one of the spec's, and for the first
+ * such shape, which is the main one where it can be, at every one; and, where NVRTC is installed,
+ * that point compiles for sm_90a; what spills registers is said. The same for the definitions' own
+ * kernels in float64. */
 #include "kit.h"
 
 #include "base/mem.h"
@@ -71,20 +72,30 @@ static void check_shape(struct kit *kit, const char *path, const struct names *d
         assert_true(plan.launches[i].arg_count > 0);
 }
 
+/* Every point that is valid at a shape; the first one stays in `first`. */
+static size_t check_points(struct kit *kit, const char *path, const struct names *dims,
+                           struct names *first)
+{
+    size_t valid = 0;
+    for (uint64_t i = 0; i < tune_points(kit->candidate) && i < POINTS_MOST; i++) {
+        tune_at(kit->candidate, i, &kit->tune);
+        if (!tune_valid(kit->candidate, dims, &facts, &kit->tune))
+            continue;
+        if (valid++ == 0)
+            *first = kit->tune;
+        check_shape(kit, path, dims);
+    }
+    return valid;
+}
+
 static void check_plan(struct kit *kit, const char *path)
 {
     const struct problem *problem = kit->problem;
     struct names tune = {0};
     size_t valid = 0;
     parse(kit, path);
-    for (uint64_t i = 0; i < tune_points(kit->candidate) && i < POINTS_MOST; i++) {
-        tune_at(kit->candidate, i, &kit->tune);
-        if (!tune_valid(kit->candidate, &problem->shapes[0], &facts, &kit->tune))
-            continue;
-        if (valid++ == 0)
-            tune = kit->tune;
-        check_shape(kit, path, &problem->shapes[0]);
-    }
+    for (size_t i = 0; i < problem->shape_count && valid == 0; i++)
+        valid = check_points(kit, path, &problem->shapes[i], &tune);
     if (valid == 0)
         fail_msg("%s: no valid point", path);
     kit->tune = tune;

@@ -3,23 +3,23 @@ launch:
   - entry: attention
     grid: min(ceil_div(L, 64 * GROUPS) * H, sm_count)
     block: 128 * GROUPS + 128
-    shared: 128 * GROUPS * HEAD + 4 * STAGES * KEYS * HEAD + 2048
+    shared: (128 * GROUPS + 4 * STAGES * KEYS) * round_up(HEAD, 64) + 2048
     args: [tile_q, tile_k, tile_v, Q, K, V, O, H, L, D]
 tma:
   tile_q: {tensor: Q, shape: [H, L, D], box: [1, 64 * GROUPS, 64], swizzle: 128B, l2: 256B}
   tile_k: {tensor: K, shape: [H, L, D], box: [1, KEYS, 64], swizzle: 128B, l2: 256B}
   tile_v: {tensor: V, shape: [H, L, D], box: [1, KEYS, 64], swizzle: 128B, l2: 256B}
 tune:
-  HEAD: [64, 128, 256]
+  HEAD: [64, 128, 32, 48, 80, 96, 112, 144, 160, 176, 192, 208, 224, 240, 256]
   GROUPS: [2, 3]
-  KEYS: [128, 176, 192, 160, 96, 80, 64]
+  KEYS: [128, 176, 192, 160, 144, 112, 96, 80, 64]
   STAGES: [2, 3]
   HALVES: [2, 1]
   TURNS: [0, 1]
   where: >
-    HEAD >= min(D, 256) && (HEAD == 64 || HEAD < 2 * D)
+    D % 8 == 0 && HEAD >= min(D, 256) && (HEAD == 32 || HEAD < D + 16)
     && 3*KEYS/4 + HEAD/2 <= 204 - 72 * (GROUPS == 3)
-    && 128 * GROUPS * HEAD + 4 * STAGES * KEYS * HEAD + 2048 <= shared_bytes_optin
+    && (128 * GROUPS + 4 * STAGES * KEYS) * round_up(HEAD, 64) + 2048 <= shared_bytes_optin
 ---*/
 /* Causal flash attention by wgmma, fed by the copy engine. The first warpgroup copies: the queries
  * of a tile once, keys and values in tiles of KEYS through STAGES stages each. Every other
@@ -36,14 +36,15 @@ tune:
  * taken, since that costs as much as a third of the powers. Instead a tile's sums are looked at: as
  * long as they are below MOST_SUM, no weight was too large for float16. Where one is larger the
  * tile's weights are computed anew, relative to its maximum, and what was summed is brought to that
- * scale. Blocks stay, and the next queries' copies run while results are stored. Heads wider than
- * HEAD and rows that are not aligned to 16 bytes go by plain loops. */
+ * scale. Blocks stay, and the next queries' copies run while results are stored. HEAD is the head's
+ * width, rounded up to 16: products have no more columns. Wider heads and rows that are not aligned
+ * to 16 bytes go by plain loops. */
 #include <cuda_fp16.h>
 
 #define ROWS        (64 * GROUPS)
-#define PANELS      (HEAD / 64)
-#define QUERY_BYTES (2 * ROWS * HEAD)
-#define TILE_BYTES  (2 * KEYS * HEAD)
+#define PANELS      ((HEAD + 63) / 64)
+#define QUERY_BYTES (128 * ROWS * PANELS)
+#define TILE_BYTES  (128 * KEYS * PANELS)
 #define LEAST       -3.402823466e38f
 #define MOST_SUM    32768.0f
 #define HALF        (HALVES == 2 ? KEYS / 32 * 16 : KEYS) /* of KEYS */
@@ -52,60 +53,67 @@ struct alignas(64) map {
     char bytes[128];
 };
 
-/* An instruction's operands %0 to %N-1, and what they are. */
-#define TEN(t)   "," t "0," t "1," t "2," t "3," t "4," t "5," t "6," t "7," t "8," t "9"
-#define EIGHT(t) "," t "0," t "1," t "2," t "3," t "4," t "5," t "6," t "7"
-#define LIST_30  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9" TEN("%1") TEN("%2")
-#define LIST_32  LIST_30 ",%30,%31"
-#define LIST_40  LIST_30 TEN("%3")
-#define LIST_48  LIST_40 EIGHT("%4")
-#define LIST_60  LIST_40 TEN("%4") TEN("%5")
-#define LIST_64  LIST_60 ",%60,%61,%62,%63"
-#define LIST_80  LIST_60 TEN("%6") TEN("%7")
-#define LIST_88  LIST_80 EIGHT("%8")
-#define LIST_90  LIST_80 TEN("%8")
-#define LIST_96  LIST_90 ",%90,%91,%92,%93,%94,%95"
-#define LIST_128 LIST_90 TEN("%9") TEN("%10") TEN("%11") EIGHT("%12")
+/* What a thread has of n columns of a product, n / 2 numbers, as an instruction's first operands. */
+#define LIST_32  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
+#define LIST_48  LIST_32 ",%16,%17,%18,%19,%20,%21,%22,%23"
+#define LIST_64  LIST_48 ",%24,%25,%26,%27,%28,%29,%30,%31"
+#define LIST_80  LIST_64 ",%32,%33,%34,%35,%36,%37,%38,%39"
+#define LIST_96  LIST_80 ",%40,%41,%42,%43,%44,%45,%46,%47"
+#define LIST_112 LIST_96 ",%48,%49,%50,%51,%52,%53,%54,%55"
+#define LIST_128 LIST_112 ",%56,%57,%58,%59,%60,%61,%62,%63"
+#define LIST_144 LIST_128 ",%64,%65,%66,%67,%68,%69,%70,%71"
+#define LIST_160 LIST_144 ",%72,%73,%74,%75,%76,%77,%78,%79"
+#define LIST_176 LIST_160 ",%80,%81,%82,%83,%84,%85,%86,%87"
+#define LIST_192 LIST_176 ",%88,%89,%90,%91,%92,%93,%94,%95"
+#define LIST_208 LIST_192 ",%96,%97,%98,%99,%100,%101,%102,%103"
+#define LIST_224 LIST_208 ",%104,%105,%106,%107,%108,%109,%110,%111"
+#define LIST_240 LIST_224 ",%112,%113,%114,%115,%116,%117,%118,%119"
+#define LIST_256 LIST_240 ",%120,%121,%122,%123,%124,%125,%126,%127"
 #define FLOATS_8(d, i)                                                                             \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),    \
         "+f"(d[i + 6]), "+f"(d[i + 7])
-#define FLOATS_16(d, i) FLOATS_8(d, i), FLOATS_8(d, i + 8)
-#define FLOATS_32(d, i) FLOATS_16(d, i), FLOATS_16(d, i + 16)
-#define FLOATS_64(d, i) FLOATS_32(d, i), FLOATS_32(d, i + 32)
-
-#if KEYS == 64
-#define SCORES(d)   FLOATS_32(d, 0)
-#define SCORES_TEXT "m64n64k16.f32.f16.f16 {" LIST_32 "}, %32, %33"
-#elif KEYS == 80
-#define SCORES(d)   FLOATS_32(d, 0), FLOATS_8(d, 32)
-#define SCORES_TEXT "m64n80k16.f32.f16.f16 {" LIST_40 "}, %40, %41"
-#elif KEYS == 96
-#define SCORES(d)   FLOATS_32(d, 0), FLOATS_16(d, 32)
-#define SCORES_TEXT "m64n96k16.f32.f16.f16 {" LIST_48 "}, %48, %49"
-#elif KEYS == 128
-#define SCORES(d)   FLOATS_64(d, 0)
-#define SCORES_TEXT "m64n128k16.f32.f16.f16 {" LIST_64 "}, %64, %65"
-#elif KEYS == 160
-#define SCORES(d)   FLOATS_64(d, 0), FLOATS_16(d, 64)
-#define SCORES_TEXT "m64n160k16.f32.f16.f16 {" LIST_80 "}, %80, %81"
-#elif KEYS == 176
-#define SCORES(d)   FLOATS_64(d, 0), FLOATS_16(d, 64), FLOATS_8(d, 80)
-#define SCORES_TEXT "m64n176k16.f32.f16.f16 {" LIST_88 "}, %88, %89"
-#else
-#define SCORES(d)   FLOATS_64(d, 0), FLOATS_32(d, 64)
-#define SCORES_TEXT "m64n192k16.f32.f16.f16 {" LIST_96 "}, %96, %97"
-#endif
-
-#if HEAD == 64
-#define RESULTS(d)   FLOATS_32(d, 0)
-#define RESULTS_TEXT "m64n64k16.f32.f16.f16 {" LIST_32 "}, {%32, %33, %34, %35}, %36"
-#elif HEAD == 128
-#define RESULTS(d)   FLOATS_64(d, 0)
-#define RESULTS_TEXT "m64n128k16.f32.f16.f16 {" LIST_64 "}, {%64, %65, %66, %67}, %68"
-#else
-#define RESULTS(d)   FLOATS_64(d, 0), FLOATS_64(d, 64)
-#define RESULTS_TEXT "m64n256k16.f32.f16.f16 {" LIST_128 "}, {%128, %129, %130, %131}, %132"
-#endif
+#define FLOATS_32(d)  FLOATS_8(d, 0), FLOATS_8(d, 8)
+#define FLOATS_48(d)  FLOATS_32(d), FLOATS_8(d, 16)
+#define FLOATS_64(d)  FLOATS_48(d), FLOATS_8(d, 24)
+#define FLOATS_80(d)  FLOATS_64(d), FLOATS_8(d, 32)
+#define FLOATS_96(d)  FLOATS_80(d), FLOATS_8(d, 40)
+#define FLOATS_112(d) FLOATS_96(d), FLOATS_8(d, 48)
+#define FLOATS_128(d) FLOATS_112(d), FLOATS_8(d, 56)
+#define FLOATS_144(d) FLOATS_128(d), FLOATS_8(d, 64)
+#define FLOATS_160(d) FLOATS_144(d), FLOATS_8(d, 72)
+#define FLOATS_176(d) FLOATS_160(d), FLOATS_8(d, 80)
+#define FLOATS_192(d) FLOATS_176(d), FLOATS_8(d, 88)
+#define FLOATS_208(d) FLOATS_192(d), FLOATS_8(d, 96)
+#define FLOATS_224(d) FLOATS_208(d), FLOATS_8(d, 104)
+#define FLOATS_240(d) FLOATS_224(d), FLOATS_8(d, 112)
+#define FLOATS_256(d) FLOATS_240(d), FLOATS_8(d, 120)
+/* n, these, and the five operands after them. */
+#define N_32  32, LIST_32, "%16", "%17", "%18", "%19", "%20"
+#define N_48  48, LIST_48, "%24", "%25", "%26", "%27", "%28"
+#define N_64  64, LIST_64, "%32", "%33", "%34", "%35", "%36"
+#define N_80  80, LIST_80, "%40", "%41", "%42", "%43", "%44"
+#define N_96  96, LIST_96, "%48", "%49", "%50", "%51", "%52"
+#define N_112 112, LIST_112, "%56", "%57", "%58", "%59", "%60"
+#define N_128 128, LIST_128, "%64", "%65", "%66", "%67", "%68"
+#define N_144 144, LIST_144, "%72", "%73", "%74", "%75", "%76"
+#define N_160 160, LIST_160, "%80", "%81", "%82", "%83", "%84"
+#define N_176 176, LIST_176, "%88", "%89", "%90", "%91", "%92"
+#define N_192 192, LIST_192, "%96", "%97", "%98", "%99", "%100"
+#define N_208 208, LIST_208, "%104", "%105", "%106", "%107", "%108"
+#define N_224 224, LIST_224, "%112", "%113", "%114", "%115", "%116"
+#define N_240 240, LIST_240, "%120", "%121", "%122", "%123", "%124"
+#define N_256 256, LIST_256, "%128", "%129", "%130", "%131", "%132"
+#define JOIN_(a, b)                     a##b
+#define JOIN(a, b)                      JOIN_(a, b)
+#define EXPAND(macro, ...)              macro(__VA_ARGS__)
+#define PRODUCT(n, list) "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32.f16.f16 {" list "}, "
+#define SHARED_(n, list, a, b, c, d, e) PRODUCT(n, list) a ", " b ", "
+#define TAKEN_(n, list, a, b, c, d, e)                                                             \
+    PRODUCT(n, list) "{" a ", " b ", " c ", " d "}, " e ", 1, 1, 1, 1;"
+#define SCORES(d)    JOIN(FLOATS_, KEYS)(d)
+#define SCORES_TEXT  EXPAND(SHARED_, JOIN(N_, KEYS))
+#define RESULTS(d)   JOIN(FLOATS_, HEAD)(d)
+#define RESULTS_TEXT EXPAND(TAKEN_, JOIN(N_, HEAD))
 
 static __device__ __forceinline__ void barrier_init(unsigned barrier, unsigned count)
 {
@@ -167,13 +175,9 @@ static __device__ __forceinline__ void ask_scores(float (&s)[KEYS / 2], unsigned
         const unsigned long long a = q + (d / 4 * 128 * ROWS + d % 4 * 32) / 16,
                                  b = k + (d / 4 * 128 * KEYS + d % 4 * 32) / 16;
         if (d == 0)
-            asm volatile("wgmma.mma_async.sync.aligned." SCORES_TEXT ", 0, 1, 1, 0, 0;"
-                         : SCORES(s)
-                         : "l"(a), "l"(b));
+            asm volatile(SCORES_TEXT "0, 1, 1, 0, 0;" : SCORES(s) : "l"(a), "l"(b));
         else
-            asm volatile("wgmma.mma_async.sync.aligned." SCORES_TEXT ", 1, 1, 1, 0, 0;"
-                         : SCORES(s)
-                         : "l"(a), "l"(b));
+            asm volatile(SCORES_TEXT "1, 1, 1, 0, 0;" : SCORES(s) : "l"(a), "l"(b));
     }
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
@@ -186,7 +190,7 @@ ask_results(float (&o)[HEAD / 2], const unsigned (&w)[KEYS / 4], unsigned values
     const unsigned long long v = describe(values, 128 * KEYS);
 #pragma unroll
     for (int k = from / 16; k < to / 16; k++)
-        asm volatile("wgmma.mma_async.sync.aligned." RESULTS_TEXT ", 1, 1, 1, 1;"
+        asm volatile(RESULTS_TEXT
                      : RESULTS(o)
                      : "r"(w[4 * k]), "r"(w[4 * k + 1]), "r"(w[4 * k + 2]), "r"(w[4 * k + 3]),
                        "l"(v + 128 * k));
@@ -198,26 +202,9 @@ static __device__ __forceinline__ void fence()
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-static __device__ __forceinline__ void wait_scores(float (&s)[KEYS / 2])
-{
-    asm volatile("wgmma.wait_group.sync.aligned 0;" : SCORES(s)::"memory");
-}
-
-static __device__ __forceinline__ void wait_results(float (&o)[HEAD / 2])
-{
-    asm volatile("wgmma.wait_group.sync.aligned 0;" : RESULTS(o)::"memory");
-}
-
-static __device__ __forceinline__ void wait_both(float (&s)[KEYS / 2], float (&o)[HEAD / 2])
-{
-    asm volatile("wgmma.wait_group.sync.aligned 0;" : SCORES(s), RESULTS(o)::"memory");
-}
-
-/* For all but what was asked for last. */
-static __device__ __forceinline__ void wait_first(float (&s)[KEYS / 2])
-{
-    asm volatile("wgmma.wait_group.sync.aligned 1;" : SCORES(s)::"memory");
-}
+/* For all that was asked for but the last `but`, which write these numbers. */
+#define WAIT(but, ...)                                                                             \
+    asm volatile("wgmma.wait_group.sync.aligned " #but ";" : __VA_ARGS__::"memory")
 
 /* The assembler would move the next wait in front of the powers that are there to hide it. It does
  * not move it across a branch that needs their sums, which are never negative. */
@@ -343,10 +330,10 @@ static __device__ __forceinline__ void store(__half *to, const float (&o)[HEAD /
         const float over = 1.0f / sums->sum[h];
         const int row = lane / 4 + 8 * h;
 #pragma unroll
-        for (int c = 0; c < HEAD / 32; c++) {
-            unsigned r[4];
+        for (int c = 0; c < (HEAD + 31) / 32; c++) {
+            unsigned r[4] = {};
 #pragma unroll
-            for (int j = 0; j < 4; j++)
+            for (int j = 0; j < 4 && 4 * c + j < HEAD / 8; j++)
                 r[j] = pair(o[16 * c + 4 * j + 2 * h] * over, o[16 * c + 4 * j + 2 * h + 1] * over);
             transpose(r);
             const int column = 32 * c + lane % 4 * 8;
@@ -458,7 +445,7 @@ static __device__ __forceinline__ void attend_tiles(__half *O, long long L, int 
         barrier_wait(KEYS_FULL(p, keys.slot), keys.parity);
         fence();
         ask_scores(s, queries, p.stages + 2 * keys.slot * TILE_BYTES);
-        wait_scores(s);
+        WAIT(0, SCORES(s));
         barrier_release(KEYS_FULL(p, keys.slot) + EMPTY);
         if (steps == 1)
             barrier_release(QUERIES_EMPTY(p));
@@ -483,9 +470,9 @@ static __device__ __forceinline__ void attend_tiles(__half *O, long long L, int 
                 ask_results(o, w, tile, HALF, KEYS);
             give_turn(group);
             if (HALVES == 2)
-                wait_first(s);
+                WAIT(1, SCORES(s));
             else
-                wait_both(s, o);
+                WAIT(0, SCORES(s), RESULTS(o));
             barrier_release(KEYS_FULL(p, keys.slot) + EMPTY);
             if (step == steps - 1)
                 barrier_release(QUERIES_EMPTY(p));
@@ -495,7 +482,7 @@ static __device__ __forceinline__ void attend_tiles(__half *O, long long L, int 
             if (HALVES == 2) {
                 weigh(s, w, 0, HALF, rows.most, scale, more);
                 finish(more);
-                wait_both(s, o);
+                WAIT(0, SCORES(s), RESULTS(o));
             }
             barrier_release(VALUES_FULL(p, values.slot) + EMPTY);
             advance(&values);
@@ -517,7 +504,7 @@ static __device__ __forceinline__ void attend_tiles(__half *O, long long L, int 
             rows.sum[h] += __shfl_xor_sync(~0u, rows.sum[h], 1);
             rows.sum[h] += __shfl_xor_sync(~0u, rows.sum[h], 2);
         }
-        wait_results(o);
+        WAIT(0, RESULTS(o));
         barrier_release(VALUES_FULL(p, values.slot) + EMPTY);
         advance(&values);
         store(O + (work.head * L + first) * D, o, &rows, L - first, D);
@@ -526,7 +513,7 @@ static __device__ __forceinline__ void attend_tiles(__half *O, long long L, int 
         take_turn(group); /* the last one's, which nobody else would take */
 }
 
-/* A warp a query: scores of 32 keys at a time, 128 columns of the result in a pass. */
+/* A warp a query, key by key, 128 columns of the result in a pass. */
 static __device__ void plain(const __half *Q, const __half *K, const __half *V, __half *O,
                              long long H, long long L, long long D, float scale)
 {
@@ -534,39 +521,25 @@ static __device__ void plain(const __half *Q, const __half *K, const __half *V, 
     const long long warps = (long long)gridDim.x * (blockDim.x / 32);
     for (long long row = (long long)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; row < H * L;
          row += warps)
-        for (long long d0 = 0; d0 < D; d0 += 128) {
-            const long long keys = row % L + 1;
-            const __half *q = Q + row * D, *k = K + row / L * L * D, *v = V + row / L * L * D;
+        for (long long d0 = lane; d0 < D + lane; d0 += 128) {
             float most = LEAST, sum = 0, o[4] = {};
-            for (long long j0 = 0; j0 < keys; j0 += 32) {
-                const long long j = min(j0 + lane, keys - 1);
+            for (long long j = row / L * L; j <= row; j++) {
                 float score = 0;
-                for (long long d = 0; d < D; d++)
-                    score = fmaf(__half2float(q[d]), __half2float(k[j * D + d]), score);
-                if (j0 + lane >= keys)
-                    score = LEAST;
-                float top = score;
+                for (long long d = lane; d < D; d += 32)
+                    score = fmaf(__half2float(Q[row * D + d]), __half2float(K[j * D + d]), score);
                 for (int x = 1; x < 32; x *= 2)
-                    top = fmaxf(top, __shfl_xor_sync(~0u, top, x));
-                top = fmaxf(top, most);
-                const float fade = power((most - top) * scale), mine = power((score - top) * scale);
+                    score += __shfl_xor_sync(~0u, score, x);
+                const float top = fmaxf(most, score), fade = power((most - top) * scale),
+                            weight = power((score - top) * scale);
                 most = top;
-                sum = sum * fade + mine;
+                sum = fmaf(sum, fade, weight);
                 for (int i = 0; i < 4; i++)
-                    o[i] *= fade;
-                for (int x = 0; x < 32 && j0 + x < keys; x++) {
-                    const float weight = __shfl_sync(~0u, mine, x);
-                    for (int i = 0; i < 4; i++)
-                        if (d0 + 32 * i + lane < D)
-                            o[i] = fmaf(weight, __half2float(v[(j0 + x) * D + d0 + 32 * i + lane]),
-                                        o[i]);
-                }
+                    if (d0 + 32 * i < D)
+                        o[i] = fmaf(weight, __half2float(V[j * D + d0 + 32 * i]), o[i] * fade);
             }
-            for (int x = 1; x < 32; x *= 2)
-                sum += __shfl_xor_sync(~0u, sum, x);
             for (int i = 0; i < 4; i++)
-                if (d0 + 32 * i + lane < D)
-                    O[row * D + d0 + 32 * i + lane] = __float2half_rn(o[i] / sum);
+                if (d0 + 32 * i < D)
+                    O[row * D + d0 + 32 * i] = __float2half_rn(o[i] / sum);
         }
 }
 
