@@ -30,7 +30,8 @@ static const char *bytecode_folder(struct arena *arena)
 
 /* Seven lines: something that says that the package came, the two prefixes, the two versions, where
  * its byte code lies if not beside it, and where it lies itself. Who has no such thing to say ends
- * after five. */
+ * after five. What torch.compile imports is twice as much again: byte code of that comes behind the
+ * answer, once. */
 static const char before[] =
     "import importlib.util, os, sys\n"
     "spec = importlib.util.find_spec('%s')\n"
@@ -57,7 +58,16 @@ static const char loads_numpy[] =
     "    dlopen(parts[0], os.RTLD_NOW)\n";
 static const char after[] =
     "print('found', sys.prefix, sys.base_prefix, sys.version.split()[0], version,\n"
-    "      own, os.path.dirname(origin), sep='\\n', flush=True)\n";
+    "      own, os.path.dirname(origin), sep='\\n', flush=True)\n"
+    "compiler = own and spec.name == 'torch' and os.path.join(os.path.dirname(spec.origin), "
+    "'_inductor/compile_fx.py')\n"
+    "if compiler and not os.path.exists(importlib.util.cache_from_source(compiler)):\n"
+    "    for name in ('compile_fx', 'codegen.triton', 'runtime.triton_heuristics', 'choices',\n"
+    "                 'codegen.wrapper_fxir', 'codegen.cuda.device_op_overrides'):\n"
+    "        try:\n"
+    "            importlib.import_module('torch._inductor.' + name)\n"
+    "        except Exception:\n"
+    "            pass\n";
 
 static const char *script_for(struct search *search)
 {
@@ -66,6 +76,14 @@ static const char *script_for(struct search *search)
     const char *import =
         search->loads ? loads_numpy : arena_printf(search->arena, imports_it, search->package);
     return arena_printf(search->arena, "%s%s%s", head, import, after);
+}
+
+/* It goes on while we do, for seconds, and ends with us. */
+static void let_go_on(struct child *child)
+{
+    static struct child writes;
+    child_stop(&writes);
+    writes = *child;
 }
 
 static bool ask(struct search *search, const char *path, struct err *err)
@@ -92,7 +110,10 @@ static bool ask(struct search *search, const char *path, struct err *err)
     found->bytecode = own ? arena_strdup(search->arena, line) : "";
     own = own && child_line(&child, timeout_ms, &line, &ignored) == 0;
     found->folder = own ? arena_strdup(search->arena, line) : "";
-    child_stop(&child);
+    if (fine && !numpy && *found->bytecode != '\0')
+        let_go_on(&child);
+    else
+        child_stop(&child);
     found->path = path;
     return fine;
 }

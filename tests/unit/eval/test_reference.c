@@ -295,6 +295,44 @@ static void test_found_without_import(void **state)
     folder_remove(&folder);
 }
 
+/* What torch.compile imports is no part of an import of torch. */
+static void test_byte_code_of_compilers(void **state)
+{
+    enum { TRIES = 3000 };
+    struct folder folder;
+    char path[200], text[600];
+    struct arena *arena = arena_new();
+    struct interpreter found = {0};
+    struct err err = {0};
+    const char *kept = getenv("XDG_CACHE_HOME");
+    (void)state;
+    folder_make(&folder);
+    snprintf(path, sizeof path, "%s/site/torch/_inductor", folder.path);
+    assert_int_equal(file_make_dirs(path, &err), 0);
+    folder_put(&folder, "site/torch/__init__.py", "__version__ = '1.2'\n");
+    folder_put(&folder, "site/torch/_inductor/__init__.py", "");
+    folder_put(&folder, "site/torch/_inductor/compile_fx.py", "");
+    snprintf(text, sizeof text,
+             "#!/bin/sh\nshift\nPYTHONPATH=%s/site exec /usr/bin/python3 \"$@\"\n", folder.path);
+    folder_put(&folder, "python3", text);
+    snprintf(path, sizeof path, "%s/cache", folder.path);
+    setenv("XDG_CACHE_HOME", path, 1);
+    snprintf(path, sizeof path, "%s/python3", folder.path);
+    assert_int_equal(chmod(path, 0755), 0);
+    assert_int_equal(interpreter_find(path, "torch", arena, &found, &err), 0);
+    snprintf(text, sizeof text,
+             "ls %s/cache/twagent/python%s/site/torch/_inductor/compile_fx.*.pyc "
+             ">/dev/null 2>&1",
+             folder.path, folder.path);
+    int tries = 0;
+    while (system(text) != 0 && tries++ < TRIES) /* it goes on behind the answer */
+        usleep(10000);
+    assert_true(tries < TRIES);
+    setenv("XDG_CACHE_HOME", kept != NULL ? kept : "", 1);
+    arena_free(arena);
+    folder_remove(&folder);
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -309,6 +347,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_as_a_subject),
         cmocka_unit_test(test_byte_code),
         cmocka_unit_test(test_found_without_import),
+        cmocka_unit_test(test_byte_code_of_compilers),
     };
     return cmocka_run_group_tests_name("reference", tests, NULL, NULL);
 }
