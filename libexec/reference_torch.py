@@ -8,6 +8,7 @@ JSON answer a line on stdout. The requests of reference.py, and besides:
     {"op":"initial", "outputs":[{"name", "offset"}]}  initial values of parameters and buffers
     {"op":"given", "seed":N, "outputs":[{"name", "offset", "shape"}]}  inputs as get_inputs draws them
     "baseline": "eager" | "compile" in compute and prepare: how the module is called
+    {"op":"open", ..., "warm":{"baseline", "inputs":[{"shape"}]}}: answered once it was called that way
 
 `exact` runs a float64 copy of the module; where the module cannot be cast, its own precision is all
 there is. 16-bit types are computed in as the module has it.
@@ -178,8 +179,11 @@ class Reference:
     def input(self, request, name, exact):
         index = self.index[name]
         place = request["inputs"][index]
-        values = self.view(place["offset"], place["shape"], self.inputs[index]["dtype"])
-        values = values.to(self.device)
+        if "offset" in place:
+            values = self.view(place["offset"], place["shape"], self.inputs[index]["dtype"]).to(self.device)
+        else:
+            kind = getattr(torch, self.inputs[index]["dtype"])
+            values = torch.zeros(place["shape"], dtype=kind, device=self.device)
         if values.is_floating_point() and request["bits"] is not None:
             values = round_bits(values, request["bits"])
         return values.double() if exact and values.is_floating_point() else values
@@ -302,6 +306,17 @@ class Reference:
             self.place(place["offset"], shape, getattr(torch, dtype)).copy_(values.detach())
         return {"ok": True}
 
+    def warm(self, request):
+        """Shapes and types are all that a compiled module is compiled for. One that cannot be says so
+        when it is asked for results."""
+        try:
+            self.set_parameters(self.model, request, False)
+            problem.run(self.called(request["baseline"]), self.arguments(request, False))
+            gc.collect()
+            gc.freeze()
+        except Exception:
+            self.compiled = None
+
     def prepare(self, request):
         """A compiled module is compiled here, and called once: only the next call is timed."""
         baseline = request.get("baseline")
@@ -386,6 +401,8 @@ def answer_to(state, request):
         )
     if op == "open":
         state["reference"] = Reference(request)
+        if "warm" in request:
+            state["reference"].warm(request["warm"])
         version = ".".join(str(part) for part in sys.version_info[:3])
         versions = {"python": version, "torch": str(torch.__version__)}
         if state["reference"].device != "cpu":

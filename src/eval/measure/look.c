@@ -73,7 +73,9 @@ int session_look(struct session *session, const struct measure_request *request,
     struct bench *bench = bench_begin(session, request, arena, evaluation);
     session->bench = bench;
     atomic_store(&session->cancelled, false);
-    int status = bench_choose_region(bench, err);
+    int status = baseline_await(session, err); /* nothing of ours is beside what decides */
+    if (status == 0)
+        status = bench_choose_region(bench, err);
     if (status == 0 && !bench->ended)
         wide_begin(session);
     if (status == 0 && !bench->ended)

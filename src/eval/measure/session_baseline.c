@@ -3,10 +3,12 @@
  * launch plans has its own: every file of its languages in baselines/, by the file's name.
  * Their runners are stopped while they are not called: a baseline is trusted, and may meet a set
  * twice. */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/backend/build.h"
 #include "eval/data/stats.h"
+#include "eval/data/timeline.h"
 #include "eval/measure/session_private.h"
 #include "eval/problem/torch.h"
 
@@ -14,6 +16,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* What a library does for the problem: baselines/torch.py, a PyTorch
  * `Model` whose forward takes the inputs and then the dims. Inside src/eval. Worker's measuring
@@ -212,6 +215,12 @@ static int build(struct session *session, struct baseline *baseline, struct err 
                           session->arena, &baseline->artifact, err);
 }
 
+/* Which computes a baseline that is no source: one of its own, or the definition's. */
+static struct reference *process_of(const struct session *session, const struct baseline *baseline)
+{
+    return baseline->own != NULL ? baseline->own : session->reference;
+}
+
 /* One that the reference's own child computes: its outputs do not lie in the region. */
 static int verify_own(struct session *session, struct baseline *baseline, struct err *err)
 {
@@ -226,10 +235,10 @@ static int verify_own(struct session *session, struct baseline *baseline, struct
     set_place(session, set, &call);
     for (size_t i = 0; i < problem->output_count; i++)
         results[i] = mem_alloc(layout->outputs[i].bytes);
-    int status = baseline->own != NULL
+    int status = baseline->library != NULL
                      ? reference_compute(baseline->own, layout, &call, PRECISION_SPEC, results, err)
-                     : reference_compute_baseline(session->reference, baseline->name, layout, &call,
-                                                  results, err);
+                     : reference_compute_baseline(process_of(session, baseline), baseline->name,
+                                                  layout, &call, results, err);
     for (size_t i = 0; i < problem->output_count; i++) {
         struct mismatch mismatch = {.passed = true};
         const struct placed *placed = &layout->outputs[i];
@@ -247,6 +256,20 @@ static int verify_own(struct session *session, struct baseline *baseline, struct
     return 0;
 }
 
+/* Two processes may have been too many for the device's memory. */
+static int verify_somewhere(struct session *session, struct baseline *baseline, struct err *err)
+{
+    int status = verify_own(session, baseline, err);
+    if (status != 0 && baseline->own != NULL && baseline->library == NULL &&
+        err->code != ERR_CANCELLED) {
+        reference_close(baseline->own);
+        baseline->own = NULL;
+        *err = (struct err){0};
+        status = verify_own(session, baseline, err);
+    }
+    return status;
+}
+
 static int own_ready(struct session *session, struct baseline *baseline, struct err *err)
 {
     if (baseline->library != NULL && baseline->own == NULL &&
@@ -254,11 +277,11 @@ static int own_ready(struct session *session, struct baseline *baseline, struct 
         baseline->own = NULL;
         return err_wrap(err, "baseline %s", baseline->name);
     }
-    if (!baseline->verified && verify_own(session, baseline, err) != 0)
+    if (!baseline->verified && verify_somewhere(session, baseline, err) != 0)
         return -1;
-    baseline->subject = baseline->own != NULL
+    baseline->subject = baseline->library != NULL
                             ? reference_subject(baseline->own)
-                            : reference_baseline(session->reference, baseline->name);
+                            : reference_baseline(process_of(session, baseline), baseline->name);
     if (baseline->subject == NULL)
         return err_set(err, ERR_UNSUPPORTED, "the reference has no baseline %s", baseline->name);
     baseline->subject->ops->pause(baseline->subject);
@@ -293,7 +316,51 @@ static int verify(struct session *session, struct baseline *baseline, struct err
     return 0;
 }
 
-int baseline_ready(struct session *session, struct baseline *baseline, struct err *err)
+/* --- getting ready --- */
+
+void baseline_begin(struct session *session, struct baseline *baseline)
+{
+    bool own = baseline != &session->baselines[0] && baseline->file == NULL;
+    if (own && baseline->library == NULL && baseline->subject == NULL && baseline->own == NULL)
+        baseline->own =
+            reference_aside(session->reference, baseline->name, &session->shapes[0].layout);
+}
+
+bool baseline_pending(const struct baseline *baseline)
+{
+    return baseline->own != NULL && reference_pending(baseline->own);
+}
+
+void baselines_hold(struct session *session)
+{
+    for (size_t i = 0; i < session->baseline_count; i++)
+        if (baseline_pending(&session->baselines[i])) {
+            struct subject *subject = reference_subject(session->baselines[i].own);
+            subject->ops->pause(subject);
+        }
+}
+
+int baseline_await(struct session *session, struct err *err)
+{
+    static const struct timespec rest = {.tv_nsec = 5000000};
+    struct baseline *baseline = &session->baselines[session->baseline];
+    if (baseline->own == NULL || baseline->subject != NULL)
+        return 0;
+    uint64_t begun = timeline_begin(), started = clock_now_ns();
+    struct subject *subject = reference_subject(baseline->own);
+    subject->ops->resume(subject);
+    while (baseline_pending(baseline) && !atomic_load(&session->cancelled))
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
+    int status = atomic_load(&session->cancelled) ? err_set(err, ERR_CANCELLED, "cancelled")
+                                                  : baseline_ready(session, baseline, err);
+    double ms = (double)(clock_now_ns() - started) / 1e6;
+    session->costs.spent_ms += ms; /* no candidate's */
+    session->costs.once_ms += ms;
+    timeline_end("open.baseline", begun);
+    return status;
+}
+
+static int ready(struct session *session, struct baseline *baseline, struct err *err)
 {
     if (baseline == &session->baselines[0]) {
         baseline->subject = reference_subject(session->reference);
@@ -315,6 +382,18 @@ int baseline_ready(struct session *session, struct baseline *baseline, struct er
         baseline->warm = false;
     }
     return baseline->verified ? 0 : verify(session, baseline, err);
+}
+
+/* What the definition's processes cannot do they are not asked for by every candidate. */
+int baseline_ready(struct session *session, struct baseline *baseline, struct err *err)
+{
+    bool source = baseline->file != NULL || baseline->library != NULL;
+    if (baseline->broken != NULL)
+        return err_set(err, ERR_USAGE, "%s", baseline->broken);
+    int status = ready(session, baseline, err);
+    if (status != 0 && !source && err->code == ERR_USAGE)
+        baseline->broken = arena_strdup(session->arena, err->message);
+    return status;
 }
 
 void baseline_close(struct session *session, struct baseline *baseline)

@@ -190,6 +190,8 @@ int session_check(struct session *session, const struct measure_request *request
     struct bench *bench = bench_begin(session, request, arena, evaluation);
     session->bench = bench;
     atomic_store(&session->cancelled, false);
+    for (size_t i = 0; i < session->baseline_count && request->effort == EFFORT_FINAL; i++)
+        baseline_begin(session, &session->baselines[i]);
     int status = session_refresh(session, request->effort == EFFORT_FINAL, err);
     if (status == 0)
         status = bench_choose_region(bench, err);
@@ -221,6 +223,8 @@ int session_check(struct session *session, const struct measure_request *request
         *err = held;
         status = -1;
     }
+    if (status == 0 && !bench->ended && request->rival == NULL)
+        status = baseline_await(session, err);
     if (status == 0)
         status = estimate_alone(bench, err);
     bench->on_sets.check_ms = session->costs.spent_ms - bench->on_sets.check_ms;
@@ -277,6 +281,7 @@ int session_time(struct session *session, struct err *err)
     if (bench->ended)
         return 0;
     bench->stage = STAGE_TIME;
+    baselines_hold(session);
     double sets_ms = session->costs.spent_ms;
     int status = time_pinned(bench, err);
     bench->on_sets.time_ms = session->costs.spent_ms - sets_ms;

@@ -16,6 +16,9 @@ struct reference_ops {
     /* All NULL where one process is all there can be. */
     struct reference *(*again)(struct reference *reference, const struct region *region,
                                struct err *err);
+    /* reference_aside(); NULL: never. */
+    struct reference *(*aside)(struct reference *reference, const char *baseline,
+                               const struct layout *layout, struct err *err);
     int (*send)(struct reference *reference, const struct layout *layout, const struct call *call,
                 enum reference_precision precision, struct err *err);
     int (*take)(struct reference *reference, const struct layout *layout, void **out,

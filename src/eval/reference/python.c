@@ -106,7 +106,7 @@ static int hear_of_open(struct python *python, struct err *err)
     ARENA_LOCAL(arena);
     const struct value *answer = NULL;
     int status = python_hear(python, python->start_timeout_ms, arena, &answer, err);
-    timeline_end("python.open", python->opening_ns);
+    timeline_end(python->warms != NULL ? "python.warm" : "python.open", python->opening_ns);
     if (status == 0 && python->reference.versions == NULL)
         python->reference.versions = value_json(value_get(answer, "versions"), python->arena);
     return status;

@@ -41,6 +41,7 @@ struct python {
     const char *folder;
     const char *const *env;             /* that of its device; NULL: the usual one */
     unsigned char *initial[INPUTS_MAX]; /* of PyTorch: a parameter's initial values, or NULL */
+    const struct layout *warms; /* it is opened when "compile" is ready for this; NULL: at once */
 };
 
 static inline struct python *python_of(struct reference *reference)

@@ -46,6 +46,15 @@ struct reference *reference_again(struct reference *reference, const struct regi
                                          : NULL;
 }
 
+struct reference *reference_aside(struct reference *reference, const char *baseline,
+                                  const struct layout *layout)
+{
+    struct err ignored;
+    return reference->ops->aside != NULL
+               ? reference->ops->aside(reference, baseline, layout, &ignored)
+               : NULL;
+}
+
 int reference_send(struct reference *reference, const struct layout *layout,
                    const struct call *call, enum reference_precision precision, struct err *err)
 {

@@ -64,6 +64,12 @@ int reference_compute_baseline(struct reference *reference, const char *name,
                                const struct layout *layout, const struct call *call, void **out,
                                struct err *err) MUST_USE;
 
+/* Another process, which gets ready for the baseline of this name while the first one is used, and
+ * is pending meanwhile; `layout` is the one that it will be called with, and outlives it. NULL: the
+ * first one does that by itself. */
+struct reference *reference_aside(struct reference *reference, const char *baseline,
+                                  const struct layout *layout);
+
 /* What was drawn for an input is made what the reference takes: initial values of a parameter,
  * labels, a triangular matrix. */
 void reference_shape_input(const struct reference *reference, size_t input,

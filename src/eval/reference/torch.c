@@ -16,8 +16,29 @@ static const char script[] = "libexec/reference_torch.py";
 
 /* --- opening --- */
 
+static void put_warm(const struct python *python, struct json *json)
+{
+    json_put_object(json, "warm");
+    json_put_text(json, "baseline", python->compiled.baseline);
+    json_put_array(json, "inputs");
+    for (size_t i = 0; i < python->problem->input_count; i++) {
+        const struct tensor_spec *tensor = &python->problem->inputs[i];
+        json_object(json);
+        json_put_array(json, "shape");
+        for (size_t axis = 0; axis < tensor->rank; axis++)
+            json_int(json, python->warms->inputs[i].extents[axis]);
+        json_array_end(json);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_put_known(json, "bits", reference_bits(python->problem, PRECISION_SPEC));
+    json_object_end(json);
+}
+
 static void put_binding(struct python *python, struct json *json)
 {
+    if (python->warms != NULL)
+        put_warm(python, json);
     json_put_text(json, "device", python->device != NULL ? python->device->name : "cpu");
     json_put_bool(json, "or_cpu", python->device != NULL && python->device->or_cpu);
     json_put_text(json, "scratch", python->folder);
@@ -257,12 +278,26 @@ static void torch_close(struct reference *reference)
     python_close(reference);
 }
 
-int reference_open_torch(const struct problem *problem, const struct lane_facts *lane,
-                         const struct region *region, const struct torch_device *device,
-                         const char *folder, struct arena *arena, struct reference **reference,
-                         struct err *err)
+static int open_new(const struct python *like, const struct layout *warms,
+                    struct reference **reference, struct err *err);
+
+/* On a device of its own: on the CPU it would take the cores from whoever is measured there. */
+static struct reference *aside(struct reference *reference, const char *name,
+                               const struct layout *layout, struct err *err)
+{
+    const struct python *first = python_of(reference);
+    struct reference *beside = NULL;
+    bool apart = first->device != NULL && !first->device->or_cpu;
+    if (!apart || strcmp(name, first->compiled.baseline) != 0)
+        return NULL;
+    return open_new(first, layout, &beside, err) == 0 ? beside : NULL;
+}
+
+static int open_new(const struct python *like, const struct layout *warms,
+                    struct reference **reference, struct err *err)
 {
     static const struct reference_ops ops = {.compute = python_compute,
+                                             .aside = aside,
                                              .close = torch_close,
                                              .baseline = baseline,
                                              .compute_baseline = python_compute_baseline,
@@ -270,25 +305,42 @@ int reference_open_torch(const struct problem *problem, const struct lane_facts 
                                              .draw_given = draw_given,
                                              .pending = python_pending,
                                              .ready = python_ready};
-    struct python *python = python_new(problem, lane, region, arena, &ops, script);
+    const struct torch_device *device = like->device;
+    struct python *python =
+        python_new(like->problem, like->lane, like->region, like->arena, &ops, script);
     python->eager.subject.name = "eager";
     python->device = device;
-    python->folder = folder;
+    python->folder = like->folder;
+    python->warms = warms;
     python->open_more = put_binding;
     python->opened = opened;
     python->start_timeout_ms = TORCH_TIMEOUT_MS;
-    python->interpreter = problem->torch->python;
-    add_option(python, "--write", folder);
+    python->interpreter = like->problem->torch->python;
+    add_option(python, "--write", like->folder);
     add_option(python, "--read", "/dev/urandom"); /* PyTorch's generators open it */
     if (device != NULL) {
         allow_devices(python);
-        python->env = device->env(arena, lane->gpu_index);
+        python->env = device->env(like->arena, like->lane->gpu_index);
     }
-    if (python_usable(python, script, err) == 0 && check_memory(problem, err) == 0 &&
+    if (python_usable(python, script, err) == 0 && check_memory(like->problem, err) == 0 &&
         python_start(python, err) == 0) {
         *reference = &python->reference;
         return 0;
     }
     torch_close(&python->reference);
     return -1;
+}
+
+int reference_open_torch(const struct problem *problem, const struct lane_facts *lane,
+                         const struct region *region, const struct torch_device *device,
+                         const char *folder, struct arena *arena, struct reference **reference,
+                         struct err *err)
+{
+    const struct python like = {.problem = problem,
+                                .lane = lane,
+                                .region = region,
+                                .arena = arena,
+                                .device = device,
+                                .folder = folder};
+    return open_new(&like, NULL, reference, err);
 }

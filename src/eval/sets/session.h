@@ -30,7 +30,8 @@ struct baseline {
     const char *const *env;
     const char *file;            /* of its source; NULL: the reference, or: */
     const char *library;         /* of a PyTorch module that is nobody's definition; else NULL */
-    struct reference *own;       /* its process; NULL until it is first used */
+    struct reference *own;       /* its process; NULL: it has none, or not yet */
+    const char *broken;          /* why there is none to be had in this session; NULL: there is */
     struct candidate *candidate; /* where the source is one, with a launch plan; owned */
     struct names tune;           /* the candidate's first point */
     struct subject *subject;     /* NULL until first used, or after it died */

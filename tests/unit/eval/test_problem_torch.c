@@ -360,6 +360,47 @@ static void test_its_gpu(void **state)
     unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
+/* On a GPU of its own what takes long to compile gets ready in a process beside the definition's,
+ * which computes meanwhile; on the CPU it would take that one's cores. */
+static void test_compiled_beside(void **state)
+{
+    struct fixture fixture;
+    float x[256], w[4], got[256], beside_got[256];
+    void *out[] = {got}, *beside_out[] = {beside_got};
+    (void)state;
+    assert_int_equal(load(&fixture, "# fine\n"), 0);
+    assert_int_equal(open_reference(&fixture), 0);
+    assert_null(reference_aside(fixture.reference, "compile", &fixture.layout));
+    end(&fixture);
+    assert_int_equal(load(&fixture, "# fine\n"), 0);
+    folder_put(&fixture.folder, "slow", "");
+    if (open_reference_on(&fixture, backend_cuda.torch) != 0)
+        fail_msg("%s", fixture.err.message);
+    draw(&fixture, X, DRAW_UNIFORM, x);
+    draw(&fixture, W, DRAW_UNIFORM, w);
+    memcpy(fixture.region.inputs + fixture.call.offsets[X], x, sizeof x);
+    memcpy(fixture.region.inputs + fixture.call.offsets[W], w, sizeof w);
+    assert_null(reference_aside(fixture.reference, "other", &fixture.layout));
+    struct reference *beside = reference_aside(fixture.reference, "compile", &fixture.layout);
+    assert_non_null(beside);
+    assert_int_equal(reference_compute(fixture.reference, &fixture.layout, &fixture.call,
+                                       PRECISION_SPEC, out, &fixture.err),
+                     0);
+    assert_true(reference_pending(beside)); /* until its file says so */
+    char slow[300];
+    snprintf(slow, sizeof slow, "%s/slow", fixture.folder.path);
+    assert_int_equal(unlink(slow), 0);
+    assert_int_equal(reference_compute_baseline(beside, "compile", &fixture.layout, &fixture.call,
+                                                beside_out, &fixture.err),
+                     0);
+    assert_false(reference_pending(beside));
+    assert_true(fabs((double)beside_got[0] - (double)got[0] - 2.0) < 1e-6); /* the fake's mark */
+    assert_int_not_equal(reference_baseline(beside, "compile")->pid,
+                         reference_subject(fixture.reference)->pid);
+    reference_close(beside);
+    end(&fixture);
+}
+
 /* An adapter's definition is computed where PyTorch has the GPU, too; else on the CPU, by its
  * clock. */
 static void test_its_adapter(void **state)
@@ -391,7 +432,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_is_said), cmocka_unit_test(test_draws),
         cmocka_unit_test(test_computing),    cmocka_unit_test(test_its_gpu),
         cmocka_unit_test(test_its_adapter),  cmocka_unit_test(test_shipped_starts),
-        cmocka_unit_test(test_given_inputs),
+        cmocka_unit_test(test_given_inputs), cmocka_unit_test(test_compiled_beside),
     };
     return cmocka_run_group_tests_name("problem_torch", tests, NULL, NULL);
 }
