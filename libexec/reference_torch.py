@@ -7,6 +7,7 @@ JSON answer a line on stdout. The requests of reference.py, and besides:
     {"op":"open", ..., "binding":..., "device":..., "scratch":FOLDER}
     {"op":"initial", "outputs":[{"name", "offset"}]}  initial values of parameters and buffers
     {"op":"given", "seed":N, "outputs":[{"name", "offset", "shape"}]}  inputs as get_inputs draws them
+    {"op":"ahead", "seeds":[N]}                     the same will be asked for under these next
     "baseline": "eager" | "compile" in compute and prepare: how the module is called
     {"op":"open", ..., "warm":{"baseline", "inputs":[{"shape"}]}}: answered once it was called that way
 
@@ -128,6 +129,30 @@ def round_bits(tensor, bits):
     return torch.where(torch.isfinite(result) | ~torch.isfinite(tensor), result, tensor)
 
 
+class Drawing(threading.Thread):
+    """What get_inputs draws under a seed, beside what else is computed; in turns, since there is one
+    generator for all."""
+
+    def __init__(self, module, seed, before):
+        super().__init__(daemon=True)
+        self.module, self.seed, self.before, self.given = module, seed, before, None
+
+    def run(self):
+        if self.before is not None:
+            self.before.join()
+        try:
+            self.given = drawn(self.module, self.seed)
+        except Exception:
+            pass  # who asks for it is told
+
+
+def drawn(module, seed):
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % (1 << 32))
+    return problem.given_arguments(module, seed)
+
+
 class Reference:
     def __init__(self, request):
         self.inputs, self.outputs = request["inputs"], request["outputs"]
@@ -137,7 +162,7 @@ class Reference:
         self.sweep = self.device_ns = None
         self.hold_s = HOLD_S
         self.memory = self.written = self.ready = self.compiled = None
-        self.pinned = {}
+        self.pinned, self.ahead = {}, {}
         self.module = problem.load(request["file"])
         self.model = problem.build(self.module, self.device)
         self.initial = {n: t.detach().clone() for n, t in self.tensors(self.model).items()}
@@ -288,10 +313,12 @@ class Reference:
     def give_inputs(self, request):
         """As the file's get_inputs draws them, under another seed; of more rows than asked for, the
         first."""
-        random.seed(request["seed"])
-        if "numpy" in sys.modules:
-            sys.modules["numpy"].random.seed(request["seed"] % (1 << 32))
-        given = problem.given_arguments(self.module, request["seed"])
+        ahead = self.ahead.pop(request["seed"], None)
+        for drawing in [ahead] if ahead else list(self.ahead.values()):
+            drawing.join()
+        given = ahead.given if ahead else None
+        if given is None:
+            given = drawn(self.module, request["seed"])
         named = {}
         for entry, value in zip(self.binding["arguments"], given):
             if "input" in entry:
@@ -304,6 +331,13 @@ class Reference:
                 raise problem.Refused("get_inputs gives %s no shape %s" % (place["name"], shape))
             dtype = self.inputs[self.index[place["name"]]]["dtype"]
             self.place(place["offset"], shape, getattr(torch, dtype)).copy_(values.detach())
+        return {"ok": True}
+
+    def draw_ahead(self, request):
+        last = None
+        for seed in request["seeds"]:
+            last = self.ahead[seed] = Drawing(self.module, seed, last)
+            last.start()
         return {"ok": True}
 
     def warm(self, request):
@@ -414,6 +448,7 @@ def answer_to(state, request):
         "prepare": reference.prepare,
         "initial": reference.give_initial,
         "given": reference.give_inputs,
+        "ahead": reference.draw_ahead,
     }[op](request)
 
 

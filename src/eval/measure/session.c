@@ -118,6 +118,8 @@ static int open_parts(struct session *session, struct err *err)
     struct baseline *baseline = &session->baselines[session->baseline];
     int status = baseline_pending(baseline) ? 0 : baseline_ready(session, baseline, err);
     timeline_end("open.baseline", begun);
+    if (status == 0)
+        session_draw_ahead(session);
     return status;
 }
 

@@ -121,6 +121,13 @@ void reference_draw_given(struct reference *reference, const struct layout *layo
         (void)!reference->ops->draw_given(reference, layout, seed, values, &ignored);
 }
 
+void reference_draw_ahead(struct reference *reference, const uint64_t *seeds, size_t count)
+{
+    struct err ignored;
+    if (reference->ops->draw_ahead != NULL)
+        (void)!reference->ops->draw_ahead(reference, seeds, count, &ignored);
+}
+
 const char *reference_double_steps(struct reference *reference, bool rounded, struct arena *arena)
 {
     if (reference->ops->double_steps == NULL)

@@ -262,6 +262,32 @@ static int draw_given(struct reference *reference, const struct layout *layout, 
     return status;
 }
 
+static bool is_apart(const struct python *python)
+{
+    return python->device != NULL && !python->device->or_cpu;
+}
+
+/* On the CPU it would be in the way of whatever comes next there. */
+static int draw_ahead(struct reference *reference, const uint64_t *seeds, size_t count,
+                      struct err *err)
+{
+    struct python *python = python_of(reference);
+    struct json json;
+    const struct value *answer;
+    if (!is_apart(python) || !is_given(python->problem))
+        return 0;
+    if (python_ensure(python, err) != 0)
+        return -1;
+    python_begin(python, &json, "ahead");
+    json_put_array(&json, "seeds");
+    for (size_t i = 0; i < count; i++)
+        json_int(&json, (int64_t)(seeds[i] >> 2));
+    json_array_end(&json);
+    json_object_end(&json);
+    ARENA_LOCAL(arena);
+    return python_ask(python, TORCH_TIMEOUT_MS, arena, &answer, err);
+}
+
 /* --- computing --- */
 
 static struct subject *baseline(struct reference *reference, const char *name)
@@ -287,8 +313,7 @@ static struct reference *aside(struct reference *reference, const char *name,
 {
     const struct python *first = python_of(reference);
     struct reference *beside = NULL;
-    bool apart = first->device != NULL && !first->device->or_cpu;
-    if (!apart || strcmp(name, first->compiled.baseline) != 0)
+    if (!is_apart(first) || strcmp(name, first->compiled.baseline) != 0)
         return NULL;
     return open_new(first, layout, &beside, err) == 0 ? beside : NULL;
 }
@@ -303,6 +328,7 @@ static int open_new(const struct python *like, const struct layout *warms,
                                              .compute_baseline = python_compute_baseline,
                                              .shape_input = shape_input,
                                              .draw_given = draw_given,
+                                             .draw_ahead = draw_ahead,
                                              .pending = python_pending,
                                              .ready = python_ready};
     const struct torch_device *device = like->device;

@@ -143,6 +143,25 @@ void session_fill(struct session *session)
     }
 }
 
+void session_draw_ahead(struct session *session)
+{
+    enum { MOST = 2 };
+    uint64_t seeds[MOST];
+    size_t count = session->pool_count + session->case_count, known = 0;
+    if (session->problem->reference_kind != REFERENCE_TORCH)
+        return;
+    for (size_t i = 0; i < count && known < MOST; i++) {
+        struct set *set =
+            i < session->pool_count ? &session->pool[i] : &session->cases[i - session->pool_count];
+        if (set->distribution != DRAW_GIVEN || set->drawn)
+            continue;
+        if (!set->filled)
+            set_fill(session, set);
+        seeds[known++] = set->seed;
+    }
+    reference_draw_ahead(session->reference, seeds, known);
+}
+
 /* --- which sets there are --- */
 
 static void add_case(struct session *session, const struct shape *shape,
@@ -260,6 +279,8 @@ static int refresh_hidden(struct session *session, struct err *err)
 int session_refresh(struct session *session, bool all, struct err *err)
 {
     size_t turn = session->refreshed++;
+    if (turn == 0) /* nobody has met any of them */
+        return 0;
     /* What a subject that can be renewed has seen it cannot keep: fewer drawings do. */
     enum { SELDOM = 4 };
     if (!all && session->backend->renews && turn % SELDOM != 0)

@@ -73,6 +73,8 @@ size_t shape_bytes(const struct shape *shape); /* of a set, inputs and expected 
 void set_place(const struct session *session, const struct set *set, struct call *call);
 void set_draw(struct session *session, struct set *set);
 void session_fill(struct session *session); /* sets, while the reference is not ready yet */
+/* The first of those whose inputs the definition's own file draws, while others are computed. */
+void session_draw_ahead(struct session *session);
 /* The parts of set_expect(), for who has the results already (expect.c) */
 struct results {
     void *honest[OUTPUTS_MAX], *lower[OUTPUTS_MAX];
