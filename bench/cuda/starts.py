@@ -243,7 +243,8 @@ class Driver:
             array = (ctypes.c_void_p * len(values))(
                 *[maps[name][1] if name in maps else ctypes.addressof(value) for name, value in zip(launch["args"], values)]
             )
-            steps.append((config, function, array, values, (attributes, maps)))
+            # its workspaces, too: who keeps the function to time it later has nothing else that holds them
+            steps.append((config, function, array, values, (attributes, maps, tensors)))
 
         def run():
             for pointer, byte, size in fills:
