@@ -159,7 +159,7 @@ static void stop_late(struct search *search)
 {
     if (!search_deadline_passed(search))
         return;
-    bool at_once = search_time_is_up(search) || (search->best && !search_affords_final(search));
+    bool at_once = search_time_is_up(search) || (search->best && !search_affords_in_flight(search));
     if (at_once && search->completions)
         completions_hurry(search->completions);
     list_each_safe (link, &search->running) {

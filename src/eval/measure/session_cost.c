@@ -26,11 +26,11 @@ void cost_learn(struct session *session, const struct evaluation *evaluation,
         costs->profile_ms = evaluation->stage_ms[STAGE_PROFILE];
 }
 
-/* Samples against one baseline: the budget that timing_limits() gives a final, and half as much
- * again by the wall clock. A baseline that is slow is called a few times all the same. */
+/* Samples against one baseline: the budget that timing_limits() gives a final, and what begins and
+ * ends them. A baseline that is slow is called a few times all the same. */
 static double timing_ms(const struct session *session, double call_ms)
 {
-    enum { BUDGETS = 3, OF_DEVICE = 9, CALLS = 3 };
+    enum { BUDGETS = 3, OF_DEVICE = 7, CALLS = 3 };
     uint64_t budgets = session->lane->gpu ? OF_DEVICE : BUDGETS;
     return (double)(budgets * session->options.time_budget_ms) + CALLS * call_ms;
 }
@@ -64,14 +64,16 @@ double session_final_ms(const struct session *session)
 {
     const struct costs *costs = &session->costs;
     const struct baseline *own = &session->baselines[session->baseline];
-    /* Sanitizers make a compile twice as long. Steady: 64 calls, each checked, seen on a GPU. */
-    enum { SANITIZE_MS = 4000, EXTRA_BUILDS = 3, STEADY_MS = 3000 };
+    /* Sanitizers make a compile twice as long, where they do not work beside the checks. Steady: 64
+     * calls, each checked, seen on a GPU. */
+    enum { SANITIZE_MS = 4000, BESIDE_MS = 2000, EXTRA_BUILDS = 3, STEADY_MS = 2000 };
+    double sanitize_ms = session->backend->hold_sanitizer != NULL ? BESIDE_MS : SANITIZE_MS;
     if (!costs->known)
         return 0.0;
     return costs->sets_ms + costs->calls_ms + EXTRA_BUILDS * costs->compile_ms +
            fmax(cost_of_baseline(session, own) + timing_ms(session, 0.0), least_ms(session)) +
            (session->lane->gpu ? STEADY_MS : 0) +
-           (costs->sanitize_ms > 0.0 ? costs->sanitize_ms : SANITIZE_MS);
+           (costs->sanitize_ms > 0.0 ? costs->sanitize_ms : sanitize_ms);
 }
 
 double bench_left_ms(const struct bench *bench)

@@ -158,6 +158,28 @@ static void test_time(void **state)
     }
 }
 
+/* What is measured when the time for searching is up may end only where the champion's last
+ * measurement still has its time behind it: 11 s were left of 30, and 3.6 of them went to a kernel
+ * beside which that one, of about 9 s, was left out. */
+static void test_in_flight(void **state)
+{
+    (void)state;
+    static const struct {
+        double left_s;
+        bool final, affords;
+    } rows[] = {{11, true, false}, {13.1, true, true}, {1, false, true}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct search *search = mem_alloc(sizeof *search);
+        search->options = (struct search_options){.budget_ms = 30000, .final = rows[i].final};
+        search->started_ns = clock_now_ns();
+        search->earlier_ms = 30000 - rows[i].left_s * 1e3;
+        search->time.final_ms = 9000;
+        search->time.full_ms = 3600;
+        assert_int_equal(search_affords_in_flight(search), rows[i].affords);
+        mem_free(search);
+    }
+}
+
 /* A kernel is ranked by its time. Its speed-up was taken against the baseline of another moment;
  * one that was dropped after a few samples is not ranked at all. */
 static void test_ranking(void **state)
@@ -249,7 +271,7 @@ int main(void)
         cmocka_unit_test(test_floor),    cmocka_unit_test(test_target),
         cmocka_unit_test(test_ceilings), cmocka_unit_test(test_patience),
         cmocka_unit_test(test_progress), cmocka_unit_test(test_ranking),
-        cmocka_unit_test(test_time),
+        cmocka_unit_test(test_time),     cmocka_unit_test(test_in_flight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

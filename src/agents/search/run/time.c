@@ -123,6 +123,12 @@ bool search_affords_final(const struct search *search)
     return search->options.budget_ms <= 0 || left_ms(search) > search->time.final_ms / 2;
 }
 
+bool search_affords_in_flight(const struct search *search)
+{
+    return search->options.budget_ms <= 0 || !search->options.final ||
+           left_ms(search) > search->time.final_ms + search->time.full_ms;
+}
+
 uint64_t search_within_ms(const struct search *search)
 {
     double left = left_ms(search);

@@ -28,6 +28,7 @@ void search_learn_measured(struct search *search, double busy_ms);        /* of 
 bool search_affords_another(const struct search *search, double busy_ms); /* and then the final */
 bool search_affords_run_off(const struct search *search); /* one more, and the final after it */
 bool search_affords_final(const struct search *search);
-double search_final_ms(const struct search *search); /* that this takes; 0: not known */
+bool search_affords_in_flight(const struct search *search); /* its end, and then the final */
+double search_final_ms(const struct search *search);        /* that this takes; 0: not known */
 int64_t search_measured(const struct search *search);
 uint64_t search_within_ms(const struct search *search); /* what is left; 0: there is no budget */
