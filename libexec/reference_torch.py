@@ -355,6 +355,8 @@ class Reference:
         when it is asked for results."""
         try:
             self.run(request)
+            if self.device != "cpu":
+                torch.cuda.empty_cache()  # others use the device until this is called again
         except Exception:
             self.compiled = None
 

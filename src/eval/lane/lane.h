@@ -34,6 +34,7 @@ struct lane_spec {
                                        problem is opened; or NULL */
     const char *ahead_tune;         /* at these numbers, JSON; NULL: every parameter's first */
     bool sanitizes;                 /* what is asked for first will be sanitized, if it wins */
+    bool final;                     /* a final measurement will be asked for, of every baseline */
     bool ahead_space;               /* all points will be, where they are few */
 };
 

@@ -35,6 +35,8 @@ static void put_open(struct json *json, const struct lane *lane, const struct la
     }
     if (spec->sanitizes)
         json_put_bool(json, "sanitizes", true);
+    if (spec->final)
+        json_put_bool(json, "final", true);
     if (spec->ahead != NULL) {
         json_put_object(json, "ahead");
         json_put_text(json, "name", spec->ahead_name);

@@ -80,6 +80,7 @@ int session_look(struct session *session, const struct measure_request *request,
         wide_begin(session);
     if (status == 0 && !bench->ended)
         status = bench_open(bench, err);
+    baselines_hold(session, true);
     if (status == 0 && !bench->ended)
         status = look(bench, samples, &count, err);
     *fastest_ns = fastest(samples, count);

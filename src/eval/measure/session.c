@@ -97,7 +97,7 @@ static int open_parts(struct session *session, struct err *err)
         (session->options.sanitizes && sanitize_ahead(session, err) != 0) ||
         open_reference(session, err) != 0)
         return -1;
-    baseline_begin(session, &session->baselines[session->baseline]);
+    baselines_begin(session, session->options.final);
     if (know_lane(session, err) != 0)
         return -1;
     /* What does not need the reference is done while it starts. */

@@ -318,12 +318,16 @@ static int verify(struct session *session, struct baseline *baseline, struct err
 
 /* --- getting ready --- */
 
-void baseline_begin(struct session *session, struct baseline *baseline)
+void baselines_begin(struct session *session, bool all)
 {
-    bool own = baseline != &session->baselines[0] && baseline->file == NULL;
-    if (own && baseline->library == NULL && baseline->subject == NULL && baseline->own == NULL)
-        baseline->own =
-            reference_aside(session->reference, baseline->name, &session->shapes[0].layout);
+    for (size_t i = 1; i < session->baseline_count; i++) {
+        struct baseline *baseline = &session->baselines[i];
+        bool begun = baseline->subject != NULL || baseline->own != NULL || baseline->broken != NULL;
+        bool source = baseline->file != NULL || baseline->library != NULL;
+        if (!source && !begun && (all || i == session->baseline))
+            baseline->own =
+                reference_aside(session->reference, baseline->name, &session->shapes[0].layout);
+    }
 }
 
 bool baseline_pending(const struct baseline *baseline)
@@ -331,12 +335,12 @@ bool baseline_pending(const struct baseline *baseline)
     return baseline->own != NULL && reference_pending(baseline->own);
 }
 
-void baselines_hold(struct session *session)
+void baselines_hold(struct session *session, bool held)
 {
-    for (size_t i = 0; i < session->baseline_count; i++)
+    for (size_t i = 1; i < session->baseline_count; i++)
         if (baseline_pending(&session->baselines[i])) {
             struct subject *subject = reference_subject(session->baselines[i].own);
-            subject->ops->pause(subject);
+            (held ? subject->ops->pause : subject->ops->resume)(subject);
         }
 }
 
@@ -347,8 +351,6 @@ int baseline_await(struct session *session, struct err *err)
     if (baseline->own == NULL || baseline->subject != NULL)
         return 0;
     uint64_t begun = timeline_begin(), started = clock_now_ns();
-    struct subject *subject = reference_subject(baseline->own);
-    subject->ops->resume(subject);
     while (baseline_pending(baseline) && !atomic_load(&session->cancelled))
         clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
     int status = atomic_load(&session->cancelled) ? err_set(err, ERR_CANCELLED, "cancelled")

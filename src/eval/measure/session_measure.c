@@ -190,8 +190,8 @@ int session_check(struct session *session, const struct measure_request *request
     struct bench *bench = bench_begin(session, request, arena, evaluation);
     session->bench = bench;
     atomic_store(&session->cancelled, false);
-    for (size_t i = 0; i < session->baseline_count && request->effort == EFFORT_FINAL; i++)
-        baseline_begin(session, &session->baselines[i]);
+    if (request->effort == EFFORT_FINAL)
+        baselines_begin(session, true);
     int status = session_refresh(session, request->effort == EFFORT_FINAL, err);
     if (status == 0)
         status = bench_choose_region(bench, err);
@@ -281,7 +281,7 @@ int session_time(struct session *session, struct err *err)
     if (bench->ended)
         return 0;
     bench->stage = STAGE_TIME;
-    baselines_hold(session);
+    baselines_hold(session, true);
     double sets_ms = session->costs.spent_ms;
     int status = time_pinned(bench, err);
     bench->on_sets.time_ms = session->costs.spent_ms - sets_ms;
@@ -380,6 +380,7 @@ int session_finish(struct session *session, struct err *err)
     rival_close(bench);
     bench_close(bench);
     baselines_rest(session);
+    baselines_hold(session, false);
     set_free(&bench->few);
     timeline_end("finish.close", begun);
     buf_free(&bench->notes);

@@ -16,11 +16,11 @@ struct bench *bench_begin(struct session *session, const struct measure_request 
 /* --- session_baseline.c --- */
 int baselines_open(struct session *session, struct err *err) MUST_USE;
 int baseline_ready(struct session *session, struct baseline *baseline, struct err *err) MUST_USE;
-/* One that takes seconds to get ready does so beside whatever is next, where it can: it is pending
- * until then. Held, it stands still until it is asked for or let go. */
-void baseline_begin(struct session *session, struct baseline *baseline);
+/* What takes seconds to get ready does so beside whatever is next, where it can: it is pending until
+ * then. All: not only the one that speed-ups are against. Held, it stands still. */
+void baselines_begin(struct session *session, bool all);
 bool baseline_pending(const struct baseline *baseline);
-void baselines_hold(struct session *session);
+void baselines_hold(struct session *session, bool held);
 /* What the next candidate is timed with is there, and nothing is pending on the device. */
 int baseline_await(struct session *session, struct err *err) MUST_USE;
 void baseline_close(struct session *session, struct baseline *baseline);

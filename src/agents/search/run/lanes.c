@@ -85,8 +85,10 @@ static int open_one(struct search *search, struct lane_place *place, const char 
                              .fitness = o->unfit ? DEMAND_MAY : DEMAND_MUST,
                              .walls = o->unconfined ? DEMAND_MAY : DEMAND_MUST,
                              .ceilings = ceilings};
-    if (place == &search->lanes.place[0])
+    if (place == &search->lanes.place[0]) {
         build_ahead(search, &spec);
+        spec.final = o->final; /* search_lane_first() */
+    }
     if (lane_open(search->task.loop, &spec, &place->lane, &search->err))
         return -1;
     search->lanes.open++;
