@@ -134,13 +134,13 @@ int python_start(struct python *python, struct err *err)
         return -1;
     }
     python->opening = true;
+    python->eager.subject.pid = python->compiled.subject.pid = python->child.pid;
     return 0;
 }
 
 static int end_opening(struct python *python, struct err *err)
 {
     python->opening = false;
-    python->eager.subject.pid = python->compiled.subject.pid = python->child.pid;
     if (hear_of_open(python, err) != 0 ||
         (python->opened != NULL && python->opened(python, err) != 0)) {
         child_stop(&python->child);

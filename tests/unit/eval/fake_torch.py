@@ -12,6 +12,7 @@ import sys
 import time
 
 warm = []  # baselines that it was opened for
+right = []  # they compute what the module does
 SPEC = """
 name: 7_fake
 family: fake
@@ -55,7 +56,7 @@ def compute(request):
     places = request["inputs"]
     batch = places[0]["shape"][0]
     x, w = read(3, places[0]["offset"], batch * 4), read(3, places[5]["offset"], 4)
-    extra = (2.0 if warm else 1.0) if request.get("baseline") == "compile" else 0.0
+    extra = (2.0 if warm else 1.0) if request.get("baseline") == "compile" and not right else 0.0
     results = [x[i] * w[i % 4] + extra for i in range(batch * 4)]
     kind = "d" if request["precision"] == "exact" else "f"
     write(4, request["outputs"][0]["offset"], kind, results)
@@ -77,6 +78,8 @@ def answer(request):
         return DESCRIPTION
     if request["op"] == "open":
         assert request["binding"] == {"marker": 17}, request
+        with open(request["file"]) as file:
+            right.extend(["compile"] if file.readline() == "# right\n" else [])
         if "warm" in request:
             assert request["warm"]["inputs"][0] == {"shape": [64, 4]}, request
             while os.path.exists(os.path.join(os.path.dirname(request["file"]), "slow")):
