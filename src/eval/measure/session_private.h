@@ -16,8 +16,8 @@ struct bench *bench_begin(struct session *session, const struct measure_request 
 /* --- session_baseline.c --- */
 int baselines_open(struct session *session, struct err *err) MUST_USE;
 int baseline_ready(struct session *session, struct baseline *baseline, struct err *err) MUST_USE;
-/* What takes seconds to get ready does so beside whatever is next, where it can: it is pending until
- * then. All: not only the one that speed-ups are against. Held, it stands still. */
+/* What takes seconds to get ready does so beside whatever is next, where it can, and is pending
+ * until then. All: not only the one that speed-ups are against. Held, it stands still. */
 void baselines_begin(struct session *session, bool all);
 bool baseline_pending(const struct baseline *baseline);
 void baselines_hold(struct session *session, bool held);
