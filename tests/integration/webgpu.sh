@@ -119,6 +119,34 @@ if "$twagent" doctor --backend webgpu --no-measure | grep -q 'adapter 0 *llvmpip
     grep -q 'this device ends each loop after 65535 rounds' out; say $? "a long loop: $(cat out)"
 fi
 
+# An adapter that computes on the cores: its threads have one each, and what they waited there for others is no one's
+# slowness: of two kernels that are the same the interval says that it may be either.
+if "$twagent" doctor --backend webgpu --no-measure | grep -q 'adapter 0 *llvmpipe' && [ "$(nproc)" -gt 1 ]; then
+    mm=$source/tests/adversarial/webgpu/problems/mm
+    busy=() spread=
+    for core in $(/usr/bin/python3 -c 'import os; print(*os.sched_getaffinity(0))'); do
+        taskset -c "$core" timeout 120 sh -c 'while :; do :; done' &
+        busy+=($!)
+    done
+    "$twagent" eval "$mm@M=128,N=128,K=128" "$mm/baselines/naive.wgsl" --backend webgpu --baseline naive --effort search \
+        --time-budget 100ms --no-profile --json >out 2>&1 &
+    evaluating=$!
+    while kill -0 $evaluating 2>/dev/null && [ -z "$spread" ]; do
+        for runner in $(pgrep -P "$(pgrep -d, -P $evaluating)" 2>/dev/null); do
+            threads=$(cat /proc/"$runner"/task/*/comm 2>/dev/null | grep -c '^llvmpipe')
+            loose=$(grep -h Cpus_allowed_list /proc/"$runner"/task/*/status 2>/dev/null | grep -c '[-,]')
+            [ "$threads" -lt 2 ] || [ "$loose" -gt 0 ] || spread=yes
+        done
+    done
+    say $((${#spread} == 0)) "a core for each thread"
+    wait $evaluating
+    kill "${busy[@]}"
+    /usr/bin/python3 -c 'import json, sys
+of = json.load(open("out"))["speedup"]
+sys.exit(of["high"] < 3 * of["low"])'
+    say $? "what was waited for a core: $(cut -c 1-900 out)"
+fi
+
 # A search through the mailbox: the prompt says what WGSL is to look like, and its answer becomes a kernel.
 answer() { # a request's file
     local answer=${1%.md}.answer.txt

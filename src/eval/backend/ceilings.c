@@ -32,14 +32,6 @@ void ceilings_put(struct lane_facts *lane, struct json *json)
         json_put_bool(json, "under_load", true);
 }
 
-bool ceilings_by_device(const struct lane_facts *lane)
-{
-    struct names facts = lane->facts;
-    int64_t software = 0;
-    (void)expr_lookup_names(&facts, "software", &software);
-    return lane->gpu && software == 0;
-}
-
 /* mem_free() it; NULL where there is no place for it. */
 static char *path_of(const struct lane_facts *lane)
 {

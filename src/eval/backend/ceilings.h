@@ -11,10 +11,6 @@ double *ceiling_of(struct lane_facts *lane, size_t which);
 void ceilings_put(struct lane_facts *lane,
                   struct json *json); /* those that are known, as members */
 
-/* By the clock of a device, whoever else is on the cores; not those of an adapter that is the
- * cores. */
-bool ceilings_by_device(const struct lane_facts *lane);
-
 /* By lane->identity: the rates and under_load, as they are remembered; else they stay. */
 void ceilings_recall(struct lane_facts *lane);
 /* Of a lane whose rates have just been measured: the higher ones, of these and of what is

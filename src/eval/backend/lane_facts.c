@@ -28,6 +28,14 @@ int lane_take_facts(struct lane_facts *lane, const struct value *answer, const c
     return 0;
 }
 
+bool lane_is_apart(const struct lane_facts *lane)
+{
+    struct names facts = lane->facts;
+    int64_t software = 0;
+    (void)expr_lookup_names(&facts, "software", &software);
+    return lane->gpu && software == 0;
+}
+
 /* The fastest unit that the problem's precision allows: matrix units are for narrower types, or for
  * float32 where the spec says that tf32 will do. */
 double lane_operations_rate(const struct lane_facts *lane, const struct problem *problem)

@@ -34,6 +34,10 @@ int lane_begin(struct lane_facts *lane, bool gpu, const int *cores, size_t count
 int lane_take_facts(struct lane_facts *lane, const struct value *answer, const char *none,
                     struct err *err) MUST_USE;
 
+/* Its candidates' times are a device's own, whoever else is on the cores; not those of C, nor of an
+ * adapter that is the cores. */
+bool lane_is_apart(const struct lane_facts *lane);
+
 /* What a backend's `torch` comes to on this lane; NULL: the CPU. */
 struct torch_device;
 const struct torch_device *lane_torch(const struct lane_facts *lane,

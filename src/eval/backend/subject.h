@@ -54,7 +54,9 @@ struct subject { /* embedded first by each kind */
     const struct subject_ops *ops;
     const char *name;
     int pid;
-    bool device_clock;         /* elapsed_ns is a device's own time, which the wall clock bounds */
+    bool device_clock; /* elapsed_ns is a device's own time, which the wall clock bounds */
+    uint64_t
+        waited_ns; /* ... of which it waited for cores, where others had those it computes on */
     struct device_state state; /* at the last call; looks 0: not known */
     bool keeps_state;          /* what a launch leaves in its own program a later one may find */
     bool wakes_itself; /* call() lets it go, when the clock runs: not before, or it had that time */

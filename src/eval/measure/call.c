@@ -3,10 +3,10 @@
  * then the subject is stopped. Warm-up, check and timed calls all come through here and look alike
  * from the subject's side. */
 #include "base/clock.h"
+#include "eval/data/noise.h"
 #include "eval/data/timeline.h"
 #include "eval/measure/accuracy.h"
 #include "eval/measure/guard.h"
-#include "eval/measure/noise.h"
 #include "eval/measure/session_private.h"
 #include "eval/problem/torch.h"
 
@@ -243,6 +243,22 @@ static bool is_disturbed(const struct bench *bench, const struct outcome *outcom
     return outcome->delay_ns > (most > LEAST_NS * cores ? most : LEAST_NS * cores);
 }
 
+static void tell_delay(const struct bench *bench, const struct subject *subject,
+                       const struct noise *before, const struct noise *after,
+                       struct outcome *outcome)
+{
+    const size_t cores = bench->session->lane->core_count;
+    uint64_t elapsed_ns = outcome->elapsed_ns, most = elapsed_ns;
+    if (subject->device_clock) {
+        outcome->delay_ns = subject->waited_ns;
+    } else {
+        outcome->delay_ns = noise_between(before, after, elapsed_ns, cores);
+        most = noise_most(before, after, elapsed_ns, cores);
+    }
+    outcome->disturbed = is_disturbed(bench, outcome);
+    outcome->delay_ns = outcome->delay_ns < most ? outcome->delay_ns : most;
+}
+
 static size_t outputs_end(const struct layout *layout)
 {
     const struct placed *last = &layout->outputs[layout->output_count - 1];
@@ -306,7 +322,8 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
     if (cold && !subject->device_clock) /* else its own caches, which it empties itself */
         flush(bench, &own);
     begun = timeline_begin();
-    noise_read(subject->pid, &before);
+    if (!subject->device_clock)
+        noise_read(subject->pid, &before);
     if (!subject->wakes_itself)
         subject->ops->resume(subject);
     int status = subject_call(subject, &own.call, &outcome->elapsed_ns, err);
@@ -317,14 +334,10 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
         return -1;
     begun = timeline_begin();
     subject->ops->pause(subject);
-    noise_read(subject->pid, &after);
+    if (!subject->device_clock)
+        noise_read(subject->pid, &after);
     timeline_end("call.pause", begun);
-    outcome->delay_ns =
-        noise_between(&before, &after, outcome->elapsed_ns, bench->session->lane->core_count);
-    outcome->disturbed = !subject->device_clock && is_disturbed(bench, outcome);
-    uint64_t most =
-        noise_most(&before, &after, outcome->elapsed_ns, bench->session->lane->core_count);
-    outcome->delay_ns = outcome->delay_ns < most ? outcome->delay_ns : most;
+    tell_delay(bench, subject, &before, &after, outcome);
     return 0;
 }
 

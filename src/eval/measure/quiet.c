@@ -1,7 +1,7 @@
 /* eval/measure/quiet: what to do where the machine is too busy to tell. Other programs' load is
  * looked at while all that belongs to candidates is stopped: no candidate can have itself measured
  * again, or hold up a run, by what it does. */
-#include "eval/measure/noise.h"
+#include "eval/data/noise.h"
 #include "eval/measure/timing.h"
 
 #include "base/clock.h"
@@ -33,7 +33,7 @@ bool quiet_wait(struct bench *bench, const struct timing *timing)
 {
     struct session *session = bench->session;
     uint64_t started = clock_now_ns(), most = patience_ns(bench);
-    if (session->lane->gpu) /* its clock knows nothing of the cores */
+    if (lane_is_apart(session->lane)) /* its clock knows nothing of the cores */
         return timing->a_spread > 0.0;
     bench_close(bench);
     bool quiet = is_quiet(session), at_once = quiet;

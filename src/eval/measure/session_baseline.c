@@ -421,7 +421,8 @@ void baselines_rest(struct session *session)
     static const double slow_ns = 20e6;
     for (size_t i = 1; i < session->baseline_count; i++) {
         struct baseline *baseline = &session->baselines[i];
-        bool device = baseline->subject != NULL && baseline->subject->device_clock;
+        bool device = baseline->subject != NULL && baseline->subject->device_clock &&
+                      lane_is_apart(session->lane);
         if (!device && !(baseline_median(baseline) > slow_ns))
             baseline_close(session, baseline); /* a device's clock knows nothing of layouts */
     }
@@ -430,7 +431,7 @@ void baselines_rest(struct session *session)
 bool session_by_device(const struct session *session)
 {
     const struct subject *subject = session->baselines[session->baseline].subject;
-    return session->backend->device && subject != NULL && subject->device_clock;
+    return lane_is_apart(session->lane) && subject != NULL && subject->device_clock;
 }
 
 void baseline_remember(struct baseline *baseline, double median_ns)

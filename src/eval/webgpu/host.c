@@ -174,5 +174,6 @@ int webgpu_host_call(struct webgpu_host *host, const struct call *call, uint64_t
                        event_ns / 1e6, around_ns / 1e6);
     }
     *elapsed_ns = event_ns > 1.0 ? (uint64_t)event_ns : 1;
+    host->base.subject.waited_ns = host->report->waited_ns;
     return 0;
 }

@@ -11,12 +11,14 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "eval/data/noise.h"
 #include "eval/runner/inside.h"
 #include "eval/webgpu/device.h"
 #include "eval/webgpu/probe.h"
 #include "eval/webgpu/webgpu.h"
 #include "eval/webgpu/wire.h"
 
+#include <dirent.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -43,6 +45,7 @@ struct runner {
     struct runner_buffer buffers[CALL_POINTERS_MAX], dims;
     void *scratch; /* what a tensor is filled with */
     size_t scratch_bytes;
+    struct noise before, after; /* the passes that are timed */
 };
 
 static void report(struct runner *runner, enum report_status status, const char *text)
@@ -201,6 +204,19 @@ static void encode(struct calling *calling, wgpu_handle encoder, wgpu_handle gro
     wgpu->pass_free(pass);
 }
 
+/* What the threads of a driver that computes on the CPU have run and waited, but for this one,
+ * which waits for them. */
+static void read_others(const struct runner *runner, struct noise *noise)
+{
+    if (!runner->device.software)
+        return;
+    noise_read(getpid(), noise);
+    noise->subject_ns -= noise->own_ns;
+    noise->subject_ran_ns -= noise->called_ran_ns;
+    noise->threads--;
+    noise->own_ns = noise->called_ran_ns = 0;
+}
+
 static void launch(struct calling *calling, bool timed)
 {
     struct runner *runner = calling->runner;
@@ -219,11 +235,15 @@ static void launch(struct calling *calling, bool timed)
         wgpu->resolve_queries(commands, runner->queries, 0, 2, runner->resolved, 0);
         wgpu->copy_buffer(commands, runner->resolved, 0, runner->ticks, 0, 16);
     }
+    if (timed)
+        read_others(runner, &runner->before);
     uint64_t begun = clock_now_ns();
     runner->report->running = 1;
     wgpu_submit(&runner->device, commands);
     runner->report->running = 0;
     runner->report->wall_ns = (double)(clock_now_ns() - begun);
+    if (timed)
+        read_others(runner, &runner->after);
     wgpu->group_free(group);
 }
 
@@ -237,6 +257,11 @@ static bool take_time(struct runner *runner)
     runner->report->event_ns =
         ticks[1] >= ticks[0] ? (double)(ticks[1] - ticks[0]) * runner->device.tick_ns : -1.0;
     runner->device.wgpu.unmap(runner->ticks);
+    runner->report->waited_ns =
+        runner->device.software && runner->report->event_ns > 0.0
+            ? noise_between(&runner->before, &runner->after, (uint64_t)runner->report->event_ns,
+                            runner->control->core_count)
+            : 0;
     return true;
 }
 
@@ -318,6 +343,28 @@ static void stay_on_cores(const struct webgpu_control *control)
         (void)sched_setaffinity(0, sizeof cores, &cores);
 }
 
+/* Each thread of such a driver has a core of its own, as far as there are cores: the scheduler
+ * would leave two of them on one for a process's whole life, which then computes at half of its
+ * rate. */
+static void spread_over_cores(const struct webgpu_control *control)
+{
+    uint32_t count = control->core_count < WIRE_CORES_MAX ? control->core_count : WIRE_CORES_MAX;
+    DIR *tasks = opendir("/proc/self/task");
+    if (tasks == NULL)
+        return;
+    uint32_t turn = 0;
+    for (struct dirent *entry = readdir(tasks); count > 0 && entry != NULL;
+         entry = readdir(tasks)) {
+        cpu_set_t core;
+        if (entry->d_name[0] == '.')
+            continue;
+        CPU_ZERO(&core);
+        CPU_SET((size_t)control->cores[turn++ % count], &core);
+        (void)sched_setaffinity((pid_t)strtol(entry->d_name, NULL, 10), sizeof core, &core);
+    }
+    closedir(tasks);
+}
+
 static void make_ready(struct runner *runner)
 {
     struct device *device = &runner->device;
@@ -332,7 +379,9 @@ static void make_ready(struct runner *runner)
     runner->resolved =
         wgpu_buffer(device, WGPU_BUFFER_QUERY_RESOLVE | WGPU_BUFFER_COPY_SRC, TICKS_BYTES);
     runner->ticks = wgpu_buffer(device, WGPU_BUFFER_MAP_READ | WGPU_BUFFER_COPY_DST, TICKS_BYTES);
-    if (!device->software)
+    if (device->software)
+        spread_over_cores(runner->control);
+    else
         runner->sweep = wgpu_buffer(device, WGPU_BUFFER_COPY_DST, SWEEP_BYTES);
     if (!wgpu_went_well(device))
         give_up("%s", device->said);

@@ -35,5 +35,6 @@ struct webgpu_report {
     uint32_t status;
     char reason[WIRE_REASON_MAX];
     double event_ns, wall_ns; /* the passes by two timestamps; by the clock, around them */
+    uint64_t waited_ns;       /* meanwhile, as subject.h has it */
     uint32_t running;         /* passes were given to the device, and have not ended */
 };

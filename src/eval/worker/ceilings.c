@@ -1,8 +1,8 @@
 /* eval/worker/ceilings: what the lane's memory and units can do at most: as it was told, as it is
  * remembered, or measured now. */
 #include "eval/backend/ceilings.h"
+#include "eval/data/noise.h"
 #include "eval/data/timeline.h"
-#include "eval/measure/noise.h"
 #include "eval/worker/private.h"
 
 #include <string.h>
@@ -49,7 +49,7 @@ bool ceilings_take(struct worker *worker, const struct value *known)
 
 static bool is_loaded(const struct lane_facts *lane)
 {
-    return !ceilings_by_device(lane) && noise_load(lane->cores, lane->core_count) > NOISE_QUIET;
+    return !lane_is_apart(lane) && noise_load(lane->cores, lane->core_count) > NOISE_QUIET;
 }
 
 int ceilings_probe(const struct worker *worker, bool loaded, struct lane_facts *fresh,

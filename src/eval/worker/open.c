@@ -345,9 +345,8 @@ static void go_on_beside(struct open *open)
         ahead_begin(worker, value_get(open->document, "ahead"));
     open->told = true;
     bool later = value_bool(open->document, "later", false);
-    if (worker->owes_ceilings && ceilings_by_device(&worker->lane) && !later &&
-        !open->roof.active && !open->roof.done &&
-        turn_take(worker, &open->turn, task, open->request.id))
+    if (worker->owes_ceilings && lane_is_apart(&worker->lane) && !later && !open->roof.active &&
+        !open->roof.done && turn_take(worker, &open->turn, task, open->request.id))
         work_start(task->loop, &open->roof, task, run_roof, open);
 }
 

@@ -197,6 +197,15 @@ static int fake_probe(const int *cores, size_t core_count, bool roofline, struct
     return names_set(&lane->facts, "cores", (int64_t)lane->core_count, err);
 }
 
+/* Of a lane whose candidates are timed by a device's clock. */
+static inline int fake_probe_device(const int *cores, size_t core_count, bool roofline,
+                                    struct arena *arena, struct lane_facts *lane, struct err *err)
+{
+    int status = fake_probe(cores, core_count, roofline, arena, lane, err);
+    lane->gpu = true;
+    return status;
+}
+
 /* The "compiler" is this program again: it fails for a source that says `broken`. */
 static int fake_build(struct arena *arena, const struct lane_facts *lane,
                       const struct problem *problem, const struct candidate *candidate,

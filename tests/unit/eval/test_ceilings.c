@@ -53,11 +53,11 @@ static void test_whose_clock(void **state)
     struct lane_facts lane = {.gpu = false};
     struct err err;
     (void)state;
-    assert_false(ceilings_by_device(&lane));
+    assert_false(lane_is_apart(&lane));
     lane.gpu = true;
-    assert_true(ceilings_by_device(&lane));
+    assert_true(lane_is_apart(&lane));
     assert_int_equal(names_set(&lane.facts, "software", 1, &err), 0);
-    assert_false(ceilings_by_device(&lane));
+    assert_false(lane_is_apart(&lane));
 }
 
 static void test_doubt(void **state)

@@ -1,6 +1,6 @@
 /* Time that others took of a call, and what a flush leaves as it was. */
 #include "base/mem.h"
-#include "eval/measure/noise.h"
+#include "eval/data/noise.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -341,6 +341,7 @@ int main(int argc, char **argv)
         return worker_main(&(struct worker_options){.backend = &fake_backend});
     struct backend device = fake_backend;
     device.device = true;
+    device.probe = fake_probe_device;
     device.open = open_on_device;
     fake_identity = "a fake";
     fake_ceiling = MEASURED;

@@ -1,4 +1,4 @@
-/* eval/measure/noise: cold caches before a sample, and what disturbed it after. Inside src/eval. */
+/* eval/data/noise: cold caches before a sample, and what disturbed it after. Inside src/eval. */
 #pragma once
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* eval/measure/noise: time that threads spent ready to run while something else ran on their core,
+/* eval/data/noise: time that threads spent ready to run while something else ran on their core,
  * from the scheduler's own account (/proc/PID/task/TID/schedstat, second number, ns). */
-#include "eval/measure/noise.h"
+#include "eval/data/noise.h"
 
 #include "base/clock.h"
 

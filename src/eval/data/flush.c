@@ -1,7 +1,7 @@
-/* eval/measure/flush: cold caches. On x86 line by line, which empties every level of every core and
+/* eval/data/flush: cold caches. On x86 line by line, which empties every level of every core and
  * leaves all else where it was; elsewhere by reading twice what the caches hold. */
 #include "base/mem.h"
-#include "eval/measure/noise.h"
+#include "eval/data/noise.h"
 
 #include <pthread.h>
 #include <stdbool.h>
