@@ -319,6 +319,8 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
     own.call.cold = cold;
     own.call.timed = bench->stage == STAGE_TIME;
     own.call.stays = bench->stays;
+    if (subject->device_clock) /* no page is taken from it */
+        own.call.guarded = bench->guarded != GUARD_NONE;
     if (cold && !subject->device_clock) /* else its own caches, which it empties itself */
         flush(bench, &own);
     begun = timeline_begin();

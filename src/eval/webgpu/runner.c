@@ -30,7 +30,7 @@
 
 struct runner_buffer { /* one tensor's, with its red zone where that is bound, too */
     wgpu_handle handle;
-    uint64_t bytes; /* of the handle */
+    uint64_t bytes; /* of the handle: the tensor's, then BEYOND */
 };
 
 struct runner {
@@ -54,24 +54,28 @@ static void report(struct runner *runner, enum report_status status, const char 
     snprintf(runner->report->reason, sizeof runner->report->reason, "%s", text);
 }
 
-enum { BOUND_BEYOND = 256 }; /* bytes of the red zone behind a tensor that a checked call binds */
+enum { BEYOND = 256 }; /* bytes of the red zone behind a tensor, in the same buffer */
 
 struct calling {
     struct runner *runner;
     const struct call *call;
     const struct plan *plan;
-    uint32_t count;                    /* of tensors */
-    uint64_t bound[CALL_POINTERS_MAX]; /* bytes of each that are bound */
+    uint32_t count; /* of tensors */
+    bool beyond;    /* what lies behind a tensor is bound with it */
 };
 
-/* What lies behind a tensor is bound with it where results are checked, so that who reads there
- * reads numbers that mean nothing, and who writes there is found: a driver would give zeros, or the
- * last element, and forget the write. Not where the source asks how long an array is. */
-static uint64_t bound_bytes(const struct calling *calling, uint32_t tensor)
+static uint64_t bytes_of(const struct calling *calling, uint32_t tensor)
 {
-    uint64_t bytes = (calling->plan->tensor_bytes[tensor] + 3) / 4 * 4;
-    bool beyond = !calling->call->timed && calling->plan->measures_arrays == 0;
-    return (bytes < 16 ? 16 : bytes) + (beyond ? BOUND_BEYOND : 0);
+    return calling->runner->buffers[tensor].bytes;
+}
+
+/* A guarded call binds what lies behind a tensor with it, so that who reads there reads numbers
+ * that mean nothing, and who writes there is found: a driver would give zeros, or the last element,
+ * and forget the write. All others, which a source can tell from these, bind what a timed call
+ * does. Not where the source asks how long an array is. */
+static bool binds_beyond(const struct calling *calling)
+{
+    return calling->call->guarded && calling->plan->measures_arrays == 0;
 }
 
 static bool is_input(const struct calling *calling, uint32_t tensor)
@@ -96,11 +100,11 @@ static void make_buffers(struct calling *calling)
     struct runner *runner = calling->runner;
     uint64_t back = 0;
     for (uint32_t i = 0; i < calling->count; i++) {
-        calling->bound[i] = bound_bytes(calling, i);
+        uint64_t bytes = (calling->plan->tensor_bytes[i] + 3) / 4 * 4;
         make_buffer(runner, &runner->buffers[i],
                     WGPU_BUFFER_STORAGE | WGPU_BUFFER_COPY_DST | WGPU_BUFFER_COPY_SRC,
-                    calling->bound[i]);
-        back += is_input(calling, i) ? 0 : calling->bound[i];
+                    (bytes < 16 ? 16 : bytes) + BEYOND);
+        back += is_input(calling, i) ? 0 : bytes_of(calling, i);
     }
     make_buffer(runner, &runner->dims, WGPU_BUFFER_UNIFORM | WGPU_BUFFER_COPY_DST,
                 (calling->call->dim_count * 4 + 15) / 16 * 16);
@@ -136,7 +140,7 @@ static const void *poison(struct calling *calling, uint32_t tensor, uint64_t rou
 {
     const struct call *call = calling->call;
     const struct call_poison *poison = &call->poison[tensor];
-    uint64_t bytes = calling->bound[tensor], own = calling->plan->tensor_bytes[tensor];
+    uint64_t bytes = bytes_of(calling, tensor), own = calling->plan->tensor_bytes[tensor];
     uint64_t state = call->poison_seed + tensor * UINT64_C(0x9e37) + round;
     uint64_t fixed = poison->bits.fixed[0] | (uint64_t)poison->bits.fixed[1] << 32;
     uint64_t noise = poison->bits.random[0] | (uint64_t)poison->bits.random[1] << 32;
@@ -158,7 +162,7 @@ static void fill(struct calling *calling, uint64_t round)
         const void *from =
             is_input(calling, i) ? runner->inputs + call->offsets[i] : poison(calling, i, round);
         wgpu->write_buffer(runner->device.queue, runner->buffers[i].handle, 0, from,
-                           calling->bound[i]);
+                           bytes_of(calling, i));
     }
     uint32_t dims[DIMS_MAX + 4] = {0};
     for (uint32_t i = 0; i < call->dim_count; i++)
@@ -175,11 +179,12 @@ static wgpu_handle make_group(struct calling *calling)
     struct wgpu_group_entry entries[WGSL_BINDINGS_MOST] = {0};
     for (uint32_t i = 0; i < plan->binding_count; i++) {
         const struct plan_binding *binding = &plan->bindings[i];
+        bool dims = binding->kind == PLAN_DIMS;
         const struct runner_buffer *buffer =
-            binding->kind == PLAN_DIMS ? &runner->dims : &runner->buffers[binding->tensor];
+            dims ? &runner->dims : &runner->buffers[binding->tensor];
         entries[i].binding = binding->binding;
         entries[i].buffer = buffer->handle;
-        entries[i].size = buffer->bytes;
+        entries[i].size = buffer->bytes - (dims || calling->beyond ? 0 : BEYOND);
     }
     const struct wgpu_group_descriptor descriptor = {
         .layout = runner->group_layout, .count = plan->binding_count, .entries = entries};
@@ -274,15 +279,15 @@ static bool take_results(struct calling *calling)
     uint64_t at = 0;
     for (uint32_t i = call->input_count; i < calling->count; i++) {
         wgpu->copy_buffer(commands, runner->buffers[i].handle, 0, runner->staging, at,
-                          calling->bound[i]);
-        at += calling->bound[i];
+                          bytes_of(calling, i));
+        at += bytes_of(calling, i);
     }
     wgpu_submit(&runner->device, commands);
     const unsigned char *bytes = wgpu_map(&runner->device, runner->staging, at);
     at = 0;
     for (uint32_t i = call->input_count; bytes != NULL && i < calling->count; i++) {
-        memcpy(runner->outputs + call->offsets[i], bytes + at, calling->bound[i]);
-        at += calling->bound[i];
+        memcpy(runner->outputs + call->offsets[i], bytes + at, bytes_of(calling, i));
+        at += bytes_of(calling, i);
     }
     if (bytes != NULL)
         wgpu->unmap(runner->staging);
@@ -300,6 +305,7 @@ static void answer_call(struct runner *runner)
         report(runner, REPORT_BROKEN, "a call that is too large");
         return;
     }
+    calling.beyond = binds_beyond(&calling);
     wgpu_watch(device);
     make_buffers(&calling);
     if (call.timed) {
