@@ -208,6 +208,12 @@ static int rules_program(scmp_filter_ctx filter, bool agent)
         {REFUSE, SCMP_SYS(kill), 0, 0x80000000u, 0x80000000u},
         /* no character into somebody's terminal: TIOCSTI */
         {REFUSE, SCMP_SYS(ioctl), 1, INT_BITS, 0x5412},
+        /* no signal from a file or a folder, of any number to anybody of this user */
+        {REFUSE, SCMP_SYS(fcntl), 1, INT_BITS, F_SETOWN},
+        {REFUSE, SCMP_SYS(fcntl), 1, INT_BITS, 10 /* F_SETSIG */},
+        {REFUSE, SCMP_SYS(fcntl), 1, INT_BITS, 15 /* F_SETOWN_EX */},
+        {REFUSE, SCMP_SYS(fcntl), 1, INT_BITS, 1024 /* F_SETLEASE */},
+        {REFUSE, SCMP_SYS(fcntl), 1, INT_BITS, 1026 /* F_NOTIFY */},
     };
     int result = ADD_NAMES(filter, REFUSE, dangerous);
     if (result == 0)

@@ -66,7 +66,8 @@ module tries 'tries.py:22: error: RuntimeError: none of it worked' 'import os' '
     '    lambda: os.posix_spawn("/bin/true", ["true"], {}), lambda: open(os.environ["TMPDIR"] + "/x", "w"),' \
     '    lambda: os.chmod(os.__file__, 0o644), lambda: os.utime(os.__file__), lambda: os.setxattr(os.__file__, "user.x", b"1"),' \
     '    lambda: os.removexattr(os.__file__, "user.x"), lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 5),' \
-    '    lambda: os.sched_setscheduler(os.getppid(), os.SCHED_IDLE, os.sched_param(0))):' \
+    '    lambda: os.sched_setscheduler(os.getppid(), os.SCHED_IDLE, os.sched_param(0)),' \
+    '    lambda: __import__("fcntl").fcntl(1, 8, os.getppid()), lambda: __import__("fcntl").fcntl(1, 10, 9)):' \
     '    try: attempt(); os._exit(1)' '    except PermissionError: pass' \
     'import threading; threading.Thread(target=print).start()' \
     'else_ = None' 'raise RuntimeError("none of it worked")'

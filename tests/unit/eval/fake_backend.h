@@ -39,6 +39,7 @@ struct fake_entry {
 static const struct fake_entry *fake_kernels __attribute__((unused)); /* until a NULL name */
 static const char *fake_identity __attribute__((unused)); /* ceilings are remembered by it */
 static double fake_ceiling __attribute__((unused));       /* what probe() measures, each rate */
+static bool fake_gpu __attribute__((unused));             /* what times is a device's clock */
 
 struct fake_subject {
     struct subject subject;
@@ -173,8 +174,7 @@ static int fake_open(const struct lane_facts *lane, const struct region *region,
     }
     close(go[0]);
     close(done[1]);
-    fake->go = go[1];
-    fake->done = done[0];
+    fake->go = go[1], fake->done = done[0];
     fake->subject = (struct subject){.ops = &ops, .name = "fake", .pid = pid};
     *subject = &fake->subject;
     return 0;
@@ -184,26 +184,17 @@ static int fake_probe(const int *cores, size_t core_count, bool roofline, struct
                       struct lane_facts *lane, struct err *err)
 {
     (void)arena;
-    *lane = (struct lane_facts){.core_count = core_count < 2 ? core_count : 2,
+    *lane = (struct lane_facts){.gpu = fake_gpu,
+                                .core_count = core_count < 2 ? core_count : 2,
                                 .device = "{\"backend\":\"fake\",\"read_bytes_per_s\":null}",
                                 .versions = "{\"fake\":\"1\"}"};
-    for (size_t i = 0; i < lane->core_count; i++)
-        lane->cores[i] = cores[i];
+    memcpy(lane->cores, cores, lane->core_count * sizeof *cores);
     lane->identity = fake_identity;
     if (!roofline)
         ceilings_recall(lane);
     else
         lane->copy_bytes_per_s = lane->read_bytes_per_s = lane->flops_per_s = fake_ceiling;
     return names_set(&lane->facts, "cores", (int64_t)lane->core_count, err);
-}
-
-/* Of a lane whose candidates are timed by a device's clock. */
-static inline int fake_probe_device(const int *cores, size_t core_count, bool roofline,
-                                    struct arena *arena, struct lane_facts *lane, struct err *err)
-{
-    int status = fake_probe(cores, core_count, roofline, arena, lane, err);
-    lane->gpu = true;
-    return status;
 }
 
 /* The "compiler" is this program again: it fails for a source that says `broken`. */

@@ -263,8 +263,7 @@ int main(int argc, char **argv)
         return code;
     fake_kernels = kernels;
     struct backend device = fake_backend;
-    device.device = true;
-    device.probe = fake_probe_device;
+    device.device = fake_gpu = true;
     device.open = open_on_device;
     device.build = build_and_say;
     device.late = is_late;

@@ -341,11 +341,11 @@ int main(int argc, char **argv)
         return worker_main(&(struct worker_options){.backend = &fake_backend});
     struct backend device = fake_backend;
     device.device = true;
-    device.probe = fake_probe_device;
     device.open = open_on_device;
     fake_identity = "a fake";
     fake_ceiling = MEASURED;
     bool host = argc >= 2 && strcmp(argv[1], "host") == 0;
+    fake_gpu = !host;
     if (host || (argc >= 2 && strcmp(argv[1], "device") == 0))
         return worker_main(&(struct worker_options){.backend = host ? &fake_backend : &device,
                                                     .cores = "0-1,0-1"});

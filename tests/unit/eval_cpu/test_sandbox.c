@@ -138,6 +138,12 @@ static const struct {
     {"signals everybody", "#include <signal.h>\n", "kill(-1, 0) != 0"},
     {"limits its parent", "#include <sys/resource.h>\n#include <unistd.h>\n",
      "prlimit(getppid(), RLIMIT_CORE, 0, &(struct rlimit){0, 0}) != 0"},
+    {"has a file signal its parent",
+     "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <unistd.h>\n",
+     "fcntl(1, F_SETOWN, getppid()) != 0 && fcntl(1, F_SETSIG, 9) != 0 && "
+     "fcntl(1, F_SETOWN_EX, &(struct f_owner_ex){F_OWNER_PID, getppid()}) != 0 && "
+     "fcntl(open(\"/usr\", O_RDONLY), F_NOTIFY, DN_ACCESS) != 0 && fcntl(1, F_SETFL, O_APPEND) == "
+     "0"},
     {"forks", "#include <unistd.h>\n", "fork() < 0"},
     {"connects", "#include <sys/socket.h>\n", "socket(AF_INET, SOCK_STREAM, 0) < 0"},
     {"reads a secret", "#include <fcntl.h>\n", "open(\"/etc/passwd\", O_RDONLY) < 0"},
