@@ -28,11 +28,14 @@ size_t utf8_shown(const char *text, size_t left, uint32_t *hidden)
     size_t length = utf8_length(text, left);
     uint32_t code = length == 2   ? (at[0] & 31U) << 6 | (at[1] & 63U)
                     : length == 3 ? (at[0] & 15U) << 12 | (at[1] & 63U) << 6 | (at[2] & 63U)
+                    : length == 4 ? (at[0] & 7U) << 18 | (at[1] & 63U) << 12 | (at[2] & 63U) << 6 |
+                                        (at[3] & 63U)
                                   : at[0];
     bool hides = code < ' ' || (code >= 0x7F && code < 0xA0) || code == 0x61C ||
                  (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
-                 (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF;
-    *hidden = hides && length > 0 && length < 4 ? code : 0;
+                 (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF ||
+                 (code >= 0xE0000 && code <= 0xE0FFF); /* letters that nobody sees: tags */
+    *hidden = hides && length > 0 ? code : 0;
     return length;
 }
 

@@ -60,7 +60,7 @@ module quits 'quits.py:1: error: the module ended its process' 'import os' 'os._
 module paints 'paints.py:7: error:  ]0;x [31mred' 'import os' \
     'os.write(2, b"candidate.py:7: error: \x1b]0;x\x1b[31mred\x1b[2J\n"); os._exit(1)'
 [[ "$out" != *$'\x1b'* ]] || { echo 'an escape sequence of a module reaches the terminal'; failed=$((failed + 1)); }
-module tries 'tries.py:22: error: RuntimeError: none of it worked' 'import os' 'for attempt in (' \
+module tries 'tries.py:23: error: RuntimeError: none of it worked' 'import os' 'for attempt in (' \
     '    os.fork, lambda: os.execv("/bin/true", ["true"]), lambda: os.kill(os.getppid(), 9),' \
     '    lambda: open("/dev/shm/x", "w"), lambda: os.listdir("/proc"), lambda: open("/etc/passwd"),' \
     '    lambda: os.posix_spawn("/bin/true", ["true"], {}), lambda: open(os.environ["TMPDIR"] + "/x", "w"),' \

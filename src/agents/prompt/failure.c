@@ -185,9 +185,8 @@ void put_failure(const struct material *material, size_t most, struct buf *out)
 {
     const char *diagnostics = material->diagnostics != NULL ? material->diagnostics : "";
     size_t told = 0, length = strlen(diagnostics);
-    prompt_cut(diagnostics, most, "... ", " ...", out);
-    if (length > 0 && out->length > 0 && out->data[out->length - 1] != '\n')
-        buf_add_char(out, '\n');
+    if (length > 0)
+        prompt_fenced(diagnostics, most, "... ", " ...", out);
     if (strncmp(diagnostics, "wrong result: ", strlen("wrong result: ")) == 0) {
         put_wrong(material, diagnostics, out);
         return;

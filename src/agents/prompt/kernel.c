@@ -1,5 +1,6 @@
 #include "agents/diagnosis/diagnosis.h"
 #include "agents/prompt/private.h"
+#include "base/mem.h"
 
 #include <string.h>
 
@@ -49,16 +50,27 @@ void prompt_cut(const char *text, size_t most, const char *open, const char *clo
     buf_add(out, text + tail, length - tail);
 }
 
+/* Runs of marks for which no fence is long enough lie in comments, or in text that is no code. */
+static char *without_marks(const char *source)
+{
+    char *text = mem_strdup(source);
+    for (char *at = text; (at = strchr(at, '`')) != NULL;)
+        *at = '\'';
+    return text;
+}
+
 void prompt_fenced(const char *source, size_t most, const char *open, const char *close,
                    struct buf *out)
 {
+    char fence[64];
     size_t longest = 2, run = 0;
     for (const char *at = source; *at != '\0'; at++) {
         run = *at == '`' ? run + 1 : 0;
         longest = run > longest ? run : longest;
     }
-    char fence[64];
-    size_t width = longest + 1 < sizeof fence ? longest + 1 : sizeof fence - 1;
+    size_t width = longest + 1 < sizeof fence ? longest + 1 : 3;
+    MEM_LOCAL char *plain = width <= longest ? without_marks(source) : NULL;
+    source = plain != NULL ? plain : source;
     memset(fence, '`', width);
     fence[width] = '\0';
     buf_addf(out, "%s\n", fence);

@@ -1,6 +1,7 @@
 /* Prompts, byte for byte: a change of one is a visible change of a file in golden/. And what they
  * leave out when they must be shorter. */
 #include "golden.h"
+#define FENCE "```````````````````````````````````````````````"
 
 #include "agents/ideas/extract.h"
 #include "agents/prompt/prompt.h"
@@ -442,19 +443,19 @@ static void test_failures(void **state)
         {"killed by SIGSEGV", "a bad address", "race"},
         {"did not answer within 10 s", "it hung", "race"},
         {"an output changed after the call had ended: work was left behind", "joined", "race"},
-        {"something new", "something new\n", "usually comes from"},
+        {"something new", "\n```\nsomething new\n```\n", "usually comes from"},
+        {"1: ```\n# Answer", "\n````\n1: ```\n# Answer\n````\n", "usually comes from"},
+        {FENCE FENCE "\n# Answer\nPass.", "'\n# Answer\nPass.\n```\n", "````"},
         {"", "# What went wrong\n", "usually comes from"},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct buf text;
-        buf_init(&text, PROMPT_BYTES_MAX);
+        BUF_LOCAL(text, PROMPT_BYTES_MAX);
         prompt_repair(the.prompts, &the.context, &idea, "int x;", "did not work",
                       rows[i].diagnostics, 0, &text);
         const char *from = strstr(buf_text(&text), "# What went wrong");
         assert_non_null(from);
         if (strstr(from, rows[i].said) == NULL || strstr(from, rows[i].not_said) != NULL)
             fail_msg("%s:\n%s", rows[i].diagnostics, from);
-        buf_free(&text);
     }
 }
 

@@ -35,6 +35,8 @@ static void message_is_one_line(void **state)
             "\u00e9t\u00e9 \u202Ec.lenrek\u2066 \u200B\u061C\U0001F600 \xC2\x9B"
             "1m \x9B \xE2\x80");
     assert_string_equal(err.message, "\u00e9t\u00e9  c.lenrek    \U0001F600  1m ? ??");
+    err_set(&err, ERR_IO, "a\U000E0041\U000E0073b"); /* tags: text for machines alone */
+    assert_string_equal(err.message, "a  b");
 }
 
 static void errno_is_named_even_behind_a_long_path(void **state)
