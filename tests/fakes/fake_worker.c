@@ -10,7 +10,7 @@
  * --opens-never 1: what it was asked to open. --says-final MS: that a final measurement takes it.
  * --unsteady N: all kernels but one in N are slower than the baseline at other sizes than the main
  * one.
- * --late PERCENT: a tune's point that takes more than that of the fastest kernel so far is dropped.
+ * --late PERCENT: a point that takes more than that of the fastest kernel so far is dropped.
  * --noisy 1: whoever is timed with another kernel is 100 times as fast, and that says nothing.
  * --host NAME: the machine that it says it is on. --cpu NAME: what kind that is.
  * --notes FILE: a line for each evaluation that was begun, so that a test can count them. */
@@ -190,7 +190,7 @@ static bool is_dropped(const json_t *request, double time)
     bool behind = best > 0 && time * 100 > (double)options.late * best;
     if (!behind && (best <= 0 || time < best))
         best = time;
-    return behind && json_is_true(json_object_get(request, "late"));
+    return behind && json_number_value(json_object_get(request, "late")) > 0;
 }
 
 static json_t *evaluation(const struct pending *item, long ms)

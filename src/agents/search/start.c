@@ -6,6 +6,7 @@
 #include "eval/candidate/shipped_start.h"
 #include "eval/problem/torch.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -196,7 +197,7 @@ static void compare_device(const struct search *search, const struct value *cont
                   was, is);
 }
 
-/* Which points a tune measures. */
+/* Which points a tune measures, and how many are on their way at once. */
 static void choose_points(struct search *search)
 {
     enum { SMALL = 128, DRAWN = 3 };
@@ -206,14 +207,17 @@ static void choose_points(struct search *search)
     const struct arm *arm = &search->arms[0];
     struct value *before;
     struct names tune;
-    if (!search->options.kernel)
+    if (!search->options.kernel) {
+        if (!search_writes(search))
+            search_lanes_deepen(search, LANE_DEPTH_LOOKS);
         return;
+    }
     if (strategy == TUNE_AUTO)
         strategy = proposer_points(search->proposer) <= SMALL ? TUNE_EXHAUSTIVE : TUNE_PROPOSER;
     bool draws = !search_has_model(search);
     proposer_draw(search->proposer, draws ? every[strategy] : 0, strategy != TUNE_RANDOM);
     if (draws && every[strategy] == 1)
-        search_lanes_deepen(search);
+        search_lanes_deepen(search, UINT_MAX);
     if (arm->before && arm->number >= 0 &&
         value_parse_json(search->arena, arm->origin, arm->before, strlen(arm->before), &before,
                          NULL) == 0 &&

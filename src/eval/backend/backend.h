@@ -71,8 +71,8 @@ struct backend {
                  const struct candidate *candidate, const struct names *tune,
                  const struct baseline_spec *baseline, enum build_flavour flavour,
                  const char *folder, struct build *build, struct err *err);
-    /* Whether a candidate's BUILD_MAIN takes less than its build for all shapes. NULL: never. */
-    bool (*late)(const struct candidate *candidate);
+    /* Whether a candidate's BUILD_MAIN takes less than its build for all shapes. NULL: no look. */
+    bool (*narrows)(const struct candidate *candidate);
     /* What can be said of a candidate where there is no device, as lines in `words` and as members
      * of an open JSON object; *err says what is missing for a verdict, or why nothing can be said
      * and both are as they were. -1: there is a verdict, `evaluation`, in `arena`. 1: there is a

@@ -39,7 +39,7 @@ static int build(struct arena *arena, const struct lane_facts *lane, const struc
                       folder, build, err);
 }
 
-static bool late(const struct candidate *candidate)
+static bool narrows(const struct candidate *candidate)
 {
     return candidate->language == &language_triton;
 }
@@ -125,7 +125,7 @@ const struct backend backend_cuda = {
     .target = &target_cuda,
     .probe = cuda_probe,
     .build = build,
-    .late = late,
+    .narrows = narrows,
     .compile_only = cuda_compile_only,
     .diagnostics = diagnostics,
     .open = open,

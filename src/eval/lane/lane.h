@@ -53,7 +53,8 @@ struct lane_request {
     bool profile, sanitize, cachegrind, bare; /* bare: of a problem's check, beside others */
     double best_ns;
     bool of_run; /* what the lane has measured since with this word counts as best_ns does */
-    bool late;   /* one of many: the main shape first, which may be the end: VERDICT_DROPPED */
+    double late; /* one of many: looked at first, at the main shape; how many times as long as a
+                  * kernel is the end of it, VERDICT_DROPPED. 0: not looked at */
     uint64_t within_ms; /* what can be left out is, to be done by then; 0: no hurry */
     /* Another kernel, which is timed in turns with it in place of the baseline: `speedup` is over
      * that one. NULL: none. */

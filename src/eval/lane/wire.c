@@ -67,8 +67,8 @@ static void put_evaluate(struct json *json, const struct lane_request *request)
     json_put_real(json, "best_ns", request->best_ns);
     if (request->of_run)
         json_put_bool(json, "of_run", true);
-    if (request->late)
-        json_put_bool(json, "late", true);
+    if (request->late > 0)
+        json_put_real(json, "late", request->late);
     if (request->rival_source == NULL)
         return;
     json_put_object(json, "rival");

@@ -7,9 +7,9 @@
 #include "eval/sets/wide.h"
 
 enum { LOOKS = 3, LOOKS_CLEAR = 2 };
-static const double behind = 1.1, far = 1.3;
+static const double far = 1.2; /* times as far behind */
 
-bool session_look_behind(double time_ns, double best_ns)
+bool session_look_behind(double time_ns, double best_ns, double behind)
 {
     return best_ns > 0.0 && time_ns > behind * best_ns;
 }
@@ -23,9 +23,10 @@ static double fastest(const double *samples, size_t count)
 }
 
 /* One more is for what might be ended by little. */
-static bool is_clear(double time_ns, double best_ns)
+static bool is_clear(double time_ns, const struct measure_request *request)
 {
-    return !session_look_behind(time_ns, best_ns) || time_ns > far * best_ns;
+    return !session_look_behind(time_ns, request->best_ns, request->behind) ||
+           session_look_behind(time_ns, request->best_ns, far * request->behind);
 }
 
 /* That it has not met: one whose outputs are known already, where there is one. */
@@ -47,7 +48,7 @@ static int look(struct bench *bench, double samples[LOOKS], size_t *count, struc
 {
     for (*count = 0; *count < LOOKS && !bench->ended;) {
         struct outcome outcome;
-        if (*count >= LOOKS_CLEAR && is_clear(fastest(samples, *count), bench->request->best_ns))
+        if (*count >= LOOKS_CLEAR && is_clear(fastest(samples, *count), bench->request))
             return 0;
         if (bench_ensure_generation(bench, 1, err) != 0)
             return -1;

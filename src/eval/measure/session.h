@@ -30,6 +30,7 @@ struct measure_request {
     bool sanitizes;     /* if it wins `sanitized` will be there before session_finish() */
     bool alone;         /* no other one waits: a sanitizer may work beside its checks */
     double best_ns;     /* 0: none yet */
+    double behind;      /* of a look: how many times as long is not worth more */
     uint64_t within_ms; /* what can be left out is, to be done by then; 0: no hurry */
     const struct rival_kernel *rival; /* it stands in the baseline's place; NULL: none */
 };
@@ -49,9 +50,8 @@ int session_finish(struct session *session, struct err *err) MUST_USE;
 int session_look(struct session *session, const struct measure_request *request,
                  struct arena *arena, struct evaluation *evaluation, double *fastest_ns,
                  struct err *err) MUST_USE;
-/* What took `time_ns` at best, when looked at, is not worth more beside `best_ns`; 0: none known.
- */
-bool session_look_behind(double time_ns, double best_ns);
+/* What a look took is more than `behind` times `best_ns`; 0: none known. */
+bool session_look_behind(double time_ns, double best_ns, double behind);
 /* What a final measurement would take now, by what was measured so far; 0: no kernel yet. */
 double session_final_ms(const struct session *session);
 /* Candidates, and the baseline that they are timed with, are timed by a device's own clock. */

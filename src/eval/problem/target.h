@@ -31,8 +31,8 @@ struct target {
     /* Under which a machine's measured ceilings are kept, which this machine and these cores or
      * devices (or NULL) decide. mem_free() it. */
     char *(*ceilings_key)(const char *cores, const char *devices);
-    /* Candidates that a lane can make use of at once, where no time decides which they are: others
-     * are compiled while one is timed. 0: as many as ever. */
+    /* Candidates that a lane can make use of at once: others are compiled while one is timed. 0: as
+     * many as ever. */
     unsigned held;
 };
 

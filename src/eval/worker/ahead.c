@@ -147,8 +147,8 @@ void ahead_begin(struct worker *worker, const struct value *wanted)
         candidate_parse_for(backend->target, worker->problem, value_text(wanted, "name", ""), text,
                             strlen(text), value_get(wanted, "tune"), &worker->lane.facts,
                             &source->candidate, &tune, &ignored) == 0) {
-        bool late = value_bool(wanted, "space", false) && backend->late != NULL &&
-                    backend->late(source->candidate);
+        bool late = value_bool(wanted, "space", false) && backend->narrows != NULL &&
+                    backend->narrows(source->candidate);
         if (late)
             add(worker, source, &tune, BUILD_MAIN);
         add(worker, source, &tune, BUILD_FAST);

@@ -71,9 +71,10 @@ int evaluate_read(struct evaluate *evaluate)
         .best_ns = value_real(document, "best_ns", 0.0),
         .within_ms = (uint64_t)value_int(document, "within_ms", 0),
     };
-    evaluate->late = evaluate->of_run && value_bool(document, "late", false) &&
-                     evaluate->measure.effort == EFFORT_SEARCH && backend->late != NULL &&
-                     backend->late(evaluate->candidate);
+    evaluate->behind = value_real(document, "late", 0.0);
+    evaluate->late = evaluate->of_run && evaluate->behind > 0.0 &&
+                     evaluate->measure.effort == EFFORT_SEARCH && backend->narrows != NULL;
+    evaluate->narrow = evaluate->late && backend->narrows(evaluate->candidate);
     if (read_rival(evaluate, value_get(document, "rival"), &err) != 0)
         return refuse(evaluate, STAGE_PARSE, err.message, err.message);
     evaluate->sanitize =

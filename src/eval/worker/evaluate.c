@@ -154,7 +154,7 @@ static enum task_result step_ahead(struct evaluate *evaluate)
 {
     struct worker *worker = evaluate->request.worker;
     struct task *task = &evaluate->request.task;
-    enum build_flavour flavour = evaluate->late ? BUILD_MAIN : BUILD_FAST;
+    enum build_flavour flavour = evaluate->narrow ? BUILD_MAIN : BUILD_FAST;
     if (evaluate->parked)
         return TASK_WAIT;
     if (evaluate->build.artifact == NULL &&
@@ -306,10 +306,9 @@ static enum task_result step_parked(struct evaluate *evaluate)
         evaluate_park(evaluate);
         return TASK_WAIT;
     }
-    bool built = !evaluate->late && evaluate->measure.artifact != NULL;
-    if (!built)
+    if (evaluate->late || evaluate->measure.artifact == NULL)
         evaluate_begin_whole(evaluate);
-    task_move(task, built ? WAITING : AHEAD);
+    task_move(task, evaluate->measure.artifact != NULL ? WAITING : AHEAD);
     return TASK_AGAIN;
 }
 

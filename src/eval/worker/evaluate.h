@@ -32,7 +32,9 @@ struct evaluate {
     struct rival_kernel rival_spec;
     bool profile, sanitize, cachegrind;
     bool of_run;    /* far behind is also who is so of what this session has shown of the run */
-    bool late;      /* what it runs is for the main shape alone, so far */
+    bool late;      /* it is to be looked at first */
+    bool narrow;    /* and for that is built for the main shape alone */
+    double behind;  /* how many times as long as a kernel ends it there */
     double look_ns; /* fastest of a look at it; 0: there was none */
     double to_beat_ns, seen_ns; /* what the look is told, and tells */
     struct evaluation looked;

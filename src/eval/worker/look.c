@@ -1,7 +1,7 @@
-/* eval/worker/look: one point of many is compiled for the main shape first, with one core, and
- * looked at. What is behind a kernel of the run ends there. What is behind another one that was
- * looked at waits for that one's verdict: whatever looks fastest goes first, and is a kernel or
- * nothing only by the checks that every kernel passes. */
+/* eval/worker/look: one point of many is looked at first, at the main shape; where that takes less
+ * it is compiled for that one alone, with one core. What is behind a kernel of the run ends there.
+ * What is behind another one that was looked at waits for that one's verdict: whatever looks
+ * fastest goes first, and is a kernel or nothing only by the checks that every kernel passes. */
 #include "eval/worker/evaluate.h"
 
 void evaluate_run_look(void *argument)
@@ -11,6 +11,7 @@ void evaluate_run_look(void *argument)
     struct measure_request request = evaluate->measure;
     struct err err = {0};
     request.best_ns = evaluate->to_beat_ns;
+    request.behind = evaluate->behind;
     request.profile = request.sanitizes = false;
     evaluate->status = session_look(session, &request, evaluate->request.arena,
                                     &evaluate->evaluation, &evaluate->seen_ns, &evaluate->err);
@@ -48,7 +49,7 @@ double evaluate_to_beat(const struct evaluate *evaluate)
 
 bool evaluate_is_behind(const struct evaluate *evaluate)
 {
-    return session_look_behind(evaluate->look_ns, evaluate_best(evaluate));
+    return session_look_behind(evaluate->look_ns, evaluate_best(evaluate), evaluate->behind);
 }
 
 bool evaluate_waits(const struct evaluate *evaluate)
@@ -56,7 +57,8 @@ bool evaluate_waits(const struct evaluate *evaluate)
     bool ready = !evaluate->late && evaluate->measure.artifact != NULL;
     list_each (link, &evaluate->request.worker->requests) {
         const struct evaluate *other = evaluate_of(container_of(link, struct request, link));
-        if (other != NULL && session_look_behind(evaluate->look_ns, other->look_ns))
+        if (other != NULL &&
+            session_look_behind(evaluate->look_ns, other->look_ns, evaluate->behind))
             return true;
         if (ready && other != NULL && other->late && other->request.task.state == WAITING)
             return true; /* a look takes a hundredth of what this one is about to */
@@ -98,9 +100,11 @@ void evaluate_begin_whole(struct evaluate *evaluate)
     evaluation->device = looked->device;
     evaluation->versions = looked->versions;
     evaluation->stage_ms[STAGE_COMPILE] = compile_ms;
-    evaluate->build = (struct build){0};
-    evaluate->measure.artifact = NULL;
-    evaluate->late = false;
+    if (evaluate->narrow) {
+        evaluate->build = (struct build){0};
+        evaluate->measure.artifact = NULL;
+    }
+    evaluate->late = evaluate->narrow = false;
 }
 
 /* Of the timing of a device's call. */

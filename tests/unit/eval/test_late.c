@@ -72,7 +72,7 @@ static int build_and_say(struct arena *arena, const struct lane_facts *lane,
     return 0;
 }
 
-static bool is_late(const struct candidate *candidate)
+static bool narrows(const struct candidate *candidate)
 {
     return strstr(candidate->source, "whole") == NULL;
 }
@@ -99,7 +99,7 @@ static void ask(struct fixture *fixture, const char *source, const char *more)
 {
     send_text(fixture,
               "{\"op\":\"evaluate\",\"id\":\"%s\",\"name\":\"c.c\",\"source\":\"%s\","
-              "\"effort\":\"search\",\"of_run\":true,\"late\":true%s}\n",
+              "\"effort\":\"search\",\"of_run\":true,\"late\":1.1%s}\n",
               source, source, more);
 }
 
@@ -167,10 +167,33 @@ static void test_who_is_looked_at(void **state)
     open_problem(fixture);
     is_verdict(evaluated(fixture, "sleeps", ",\"best_ns\":1000"), "dropped");
     send_text(fixture, "{\"op\":\"evaluate\",\"id\":\"f\",\"name\":\"c.c\",\"source\":\"naps\","
-                       "\"effort\":\"full\",\"of_run\":true,\"late\":true,\"best_ns\":1000}\n");
+                       "\"effort\":\"full\",\"of_run\":true,\"late\":1.1,\"best_ns\":1000}\n");
     is_verdict(value_get(answer(fixture, "f", NULL), "evaluation"), "kernel");
-    is_verdict(evaluated(fixture, "product /* whole */", ""), "kernel");
-    assert_string_equal(built(fixture), "main sleeps,all naps,all product,");
+    assert_string_equal(built(fixture), "main sleeps,all naps,");
+}
+
+/* Where the main shape's build is that of all shapes, there is one. */
+static void test_looked_at_as_it_is_built(void **state)
+{
+    struct fixture *fixture = (struct fixture *)*state;
+    open_problem(fixture);
+    const struct value *kernel = evaluated(fixture, "product /* whole */", "");
+    is_verdict(kernel, "kernel");
+    assert_true(value_at(kernel, "checks.total")->integer > 3); /* not those of the look alone */
+    is_verdict(evaluated(fixture, "sleeps /* whole */", ""), "dropped");
+    is_verdict(evaluated(fixture, "zeros /* whole */", ""), "rejected");
+    assert_string_equal(built(fixture), "all product,all sleeps,all zeros,");
+}
+
+/* How far behind is far is said by who asks. */
+static void test_how_far_behind(void **state)
+{
+    struct fixture *fixture = (struct fixture *)*state;
+    open_problem(fixture);
+    send_text(fixture, "{\"op\":\"evaluate\",\"id\":\"f\",\"name\":\"c.c\",\"source\":\"sleeps\","
+                       "\"effort\":\"search\",\"of_run\":true,\"late\":1e9,\"best_ns\":1000}\n");
+    is_verdict(value_get(answer(fixture, "f", NULL), "evaluation"), "kernel");
+    assert_string_equal(built(fixture), "main sleeps,all sleeps,");
 }
 
 static void read_stages(struct fixture *fixture, const char *id, const char *letters)
@@ -266,7 +289,7 @@ int main(int argc, char **argv)
     device.device = fake_gpu = true;
     device.open = open_on_device;
     device.build = build_and_say;
-    device.late = is_late;
+    device.narrows = narrows;
     if (argc >= 2 && strcmp(argv[1], "device") == 0)
         return worker_main(&(struct worker_options){.backend = &device, .cores = "0-1,0-1"});
     const struct CMUnitTest tests[] = {
@@ -274,6 +297,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_right_at_the_main_shape_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_wrong_at_the_main_shape, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_is_looked_at, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_looked_at_as_it_is_built, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_how_far_behind, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_looks_slower_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_waited_for_nothing_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_compiles_ahead, set_up, tear_down),

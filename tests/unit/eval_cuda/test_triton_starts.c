@@ -215,7 +215,7 @@ static void test_main_alone(void **unused)
         struct build all, alone;
         const struct value *every = launches_of(&starts[i], BUILD_FAST, arena, &all);
         const struct value *first = launches_of(&starts[i], BUILD_MAIN, arena, &alone);
-        assert_true(backend_cuda.late(starts[i].candidate));
+        assert_true(backend_cuda.narrows(starts[i].candidate));
         assert_int_equal(every->count, first->count);
         assert_int_equal(alone.width, every->count);
         fewer += alone.width < all.width;

@@ -4,7 +4,7 @@
  *   proposed -> writing -> compiling -> checking -> timing -> profiling -> kept
  *                  ^___________|___________|__________|   (repair, at most `repairs` times)
  *
- * From each of them it may be rejected or failed; a point of a tune also dropped.
+ * From each of them it may be rejected or failed; a point that is looked at also dropped.
  *
  * A candidate of the built-in proposer is written already, and goes from proposed to compiling.
  * The worker walks from compiling to profiling by itself; its stages are committed as they are
@@ -172,6 +172,16 @@ static enum task_result step_writing(struct attempt *attempt)
     return enter_lane(attempt);
 }
 
+/* A tune also says what the others are like; a search wants the fastest, of as many as there is
+ * time for. What a model begins from is checked and timed, however slow. */
+static double looked_at(const struct search *search)
+{
+    const double of_a_tune = 1.1, of_a_search = 1.03;
+    if (search->options.kernel)
+        return search->options.stable ? 0 : of_a_tune;
+    return search_writes(search) ? 0 : of_a_search;
+}
+
 static bool attempt_submit(struct attempt *attempt)
 {
     struct search *search = attempt->search;
@@ -183,18 +193,17 @@ static bool attempt_submit(struct attempt *attempt)
     }
     search->evaluations++;
     attempt->record.evaluations++;
-    attempt->request =
-        (struct lane_request){.op = LANE_EVALUATE,
-                              .id = attempt->record.id,
-                              .name = attempt->arm->name,
-                              .source = attempt->arm->text,
-                              .source_length = attempt->arm->length,
-                              .tune = attempt->record.tune,
-                              .effort = EFFORT_SEARCH,
-                              .profile = !search->options.kernel,
-                              .best_ns = best ? best->record.time_ns : 0,
-                              .of_run = true,
-                              .late = search->options.kernel && !search->options.stable};
+    attempt->request = (struct lane_request){.op = LANE_EVALUATE,
+                                             .id = attempt->record.id,
+                                             .name = attempt->arm->name,
+                                             .source = attempt->arm->text,
+                                             .source_length = attempt->arm->length,
+                                             .tune = attempt->record.tune,
+                                             .effort = EFFORT_SEARCH,
+                                             .profile = !search->options.kernel,
+                                             .best_ns = best ? best->record.time_ns : 0,
+                                             .of_run = true,
+                                             .late = looked_at(search)};
     attempt->submitted = true;
     lane_submit(attempt->place->lane, &attempt->request, &attempt->task);
     return true;

@@ -216,9 +216,10 @@ int64_t search_lanes_depth(const struct search *search)
     return (int64_t)(search->lanes.depth * search->lanes.count);
 }
 
-void search_lanes_deepen(struct search *search)
+void search_lanes_deepen(struct search *search, unsigned most)
 {
     unsigned held = target_find(search->options.backend)->held;
+    held = held < most ? held : most;
     if (held > search->lanes.depth)
         search->lanes.depth = held;
     if (search->lanes.slots.capacity > 0) /* else it is held */

@@ -12,7 +12,9 @@
 struct search;
 struct store_batch;
 
-enum { LANE_DEPTH = 3 }; /* candidates in one lane: measured, compiled, on its way */
+/* Candidates in one lane: measured, compiled, on its way. Where most end at a look, several are
+ * compiled while one is measured; but the later of them are proposed without its time. */
+enum { LANE_DEPTH = 3, LANE_DEPTH_LOOKS = 5 };
 
 struct lane_place {
     struct lane *lane;
@@ -36,9 +38,8 @@ void search_lanes_late(struct search *search);  /* nobody waits for them any mor
 bool search_lanes_were_late(const struct search *search);
 const struct value *search_lanes_answer(const struct search *search); /* what the first one said */
 int64_t search_lanes_depth(const struct search *search); /* candidates that they all hold */
-/* What is proposed does not depend on times: as many as the backend can make use of. Once opened.
- */
-void search_lanes_deepen(struct search *search);
+/* As many as the backend can make use of, but `most`. Once opened. */
+void search_lanes_deepen(struct search *search, unsigned most);
 /* A place in them: true where it is there at once, else the task is woken. */
 bool search_lanes_enter(struct search *search, struct slot *slot, struct task *task);
 struct lane_place *search_lane_pick(struct search *search); /* the least busy, with one more */
