@@ -113,6 +113,16 @@ say $? "points that are dropped are no kernels: $(cat err; tail -c 600 looked; c
 id=$(/usr/bin/python3 -c 'import json; print([row["id"] for row in map(json.loads, open("rows")) if row["verdict"] == "dropped"][0])')
 ! TWAGENT_STORE=$work/tunes "$twagent" emit "$id" out.package >out 2>&1; say $? "one that was dropped is no package: $(cat out)"
 
+# --- a search without a model looks at its points, too; what a model is shown is checked and timed, however slow
+dropped() { # OPTIONS...: how many of a run
+    TWAGENT_SELF=$work/steady TWAGENT_STORE=$work/looks "$twagent" run "$work/mm" --quiet --json --no-final --seed 7 "$@" 2>err |
+        /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["run"]["dropped"])'
+}
+[ "$(dropped --rounds 2)" -gt 3 ]; say $? "a search without a model drops points: $(cat err)"
+serve --by-content "$work/sources" --latency-ms 1-5
+[ "$(dropped --rounds 2 --branching 2 --model openai/test --base-url "$url")" = 0 ]; say $? "one with a model drops none: $(cat err)"
+kill $server; wait $server 2>/dev/null
+
 # --- a run with a model, paused, gone on with, stopped
 serve --by-content "$work/sources" --latency-ms 50-200
 "$twagent" run "$work/mm" --model openai/test --base-url "$url" --rounds 200 --branching 3 --implementations 1 \

@@ -60,6 +60,15 @@ static double least_ms(const struct session *session)
     return session->costs.pair_ms * (pairs + pairs / 2);
 }
 
+/* Counters are read one process at a time: beside others it takes longer. */
+double cost_of_profile(const struct session *session)
+{
+    enum { DEVICE_MS = 1500 };
+    if (session->costs.profile_ms > 0.0 || !session->lane->gpu)
+        return session->costs.profile_ms;
+    return DEVICE_MS;
+}
+
 double session_final_ms(const struct session *session)
 {
     const struct costs *costs = &session->costs;
@@ -72,7 +81,7 @@ double session_final_ms(const struct session *session)
         return 0.0;
     return costs->sets_ms + costs->calls_ms + EXTRA_BUILDS * costs->compile_ms +
            fmax(cost_of_baseline(session, own) + timing_ms(session, 0.0), least_ms(session)) +
-           (session->lane->gpu ? STEADY_MS : 0) +
+           (session->lane->gpu ? STEADY_MS + cost_of_profile(session) : 0) +
            (costs->sanitize_ms > 0.0 ? costs->sanitize_ms : sanitize_ms);
 }
 

@@ -341,7 +341,7 @@ static void finish_metrics(struct bench *bench)
     bench->stage = STAGE_PROFILE;
     if (!bench->ended && bench->request->profile && !bench->evaluation->dropped &&
         bench->session->backend->profile != NULL &&
-        bench_affords(bench, bench->session->costs.profile_ms, "the profile"))
+        bench_affords(bench, cost_of_profile(bench->session), "the profile"))
         profile(bench, &json);
     if (!bench->ended && bench->request->portable != NULL)
         session_count_caches(bench, &json);

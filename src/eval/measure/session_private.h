@@ -33,6 +33,7 @@ double baseline_median(const struct baseline *baseline); /* over the session; Na
 void cost_learn(struct session *session, const struct evaluation *evaluation,
                 const struct spent *on_sets);
 double cost_of_baseline(const struct session *session, const struct baseline *baseline);
+double cost_of_profile(const struct session *session);
 /* False, and a note, where the request's time would be over. */
 double bench_left_ms(const struct bench *bench); /* of the request's time; INFINITY: no end */
 bool bench_affords(struct bench *bench, double ms, const char *what);

@@ -60,20 +60,21 @@ int evaluate_read(struct evaluate *evaluate)
     if (read_source(worker, document, &evaluate->candidate, &evaluate->tune, &err) != 0)
         return refuse(evaluate, STAGE_PARSE, err.message, err.message);
     evaluate->identity = candidate_identity(evaluate->candidate, &evaluate->tune);
-    evaluate->profile = value_bool(document, "profile", false);
     evaluate->cachegrind = value_bool(document, "cachegrind", false);
     evaluate->of_run = value_bool(document, "of_run", false);
     evaluate->measure = (struct measure_request){
         .candidate = evaluate->candidate,
         .tune = &evaluate->tune,
         .effort = effort_find(value_text(document, "effort", "full")),
-        .profile = evaluate->profile,
         .best_ns = value_real(document, "best_ns", 0.0),
         .within_ms = (uint64_t)value_int(document, "within_ms", 0),
     };
     evaluate->behind = value_real(document, "late", 0.0);
     evaluate->late = evaluate->of_run && evaluate->behind > 0.0 &&
                      evaluate->measure.effort == EFFORT_SEARCH && backend->narrows != NULL;
+    /* One of many: what a profile says comes with the last measurement of the best. */
+    evaluate->profile = value_bool(document, "profile", false) && !evaluate->late;
+    evaluate->measure.profile = evaluate->profile;
     evaluate->narrow = evaluate->late && backend->narrows(evaluate->candidate);
     if (read_rival(evaluate, value_get(document, "rival"), &err) != 0)
         return refuse(evaluate, STAGE_PARSE, err.message, err.message);

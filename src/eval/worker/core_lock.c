@@ -9,14 +9,14 @@
 #include <unistd.h>
 
 /* A descriptor with the lock; -1: another has it; -2: there is nothing to lock. */
-static int lock_folder(const char *path)
+static int lock_folder(const char *path, int how)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return -2;
     int result;
     do
-        result = flock(fd, LOCK_EX | LOCK_NB);
+        result = flock(fd, how | LOCK_NB);
     while (result != 0 && errno == EINTR);
     if (result == 0)
         return fd;
@@ -37,13 +37,13 @@ static int lock_one(int core)
 {
     char path[CORE_LOCK_PATH];
     core_lock_path(core, path);
-    return lock_folder(path);
+    return lock_folder(path, LOCK_EX);
 }
 
-bool core_lock_try_folder(struct core_lock *lock, const char *folder)
+bool core_lock_try_folder(struct core_lock *lock, const char *folder, bool shared)
 {
     core_lock_release(lock);
-    int fd = lock_folder(folder);
+    int fd = lock_folder(folder, shared ? LOCK_SH : LOCK_EX);
     if (fd >= 0)
         lock->fds[lock->count++] = fd;
     return fd != -1;

@@ -19,8 +19,8 @@ struct core_lock { /* zero-initialize */
  * folder (no /sys) cannot be locked and counts as free. The lock of a process is not its
  * children's: descriptors are closed on exec. */
 bool core_lock_try(struct core_lock *lock, const int *cores, size_t count, int *busy);
-/* The same for one folder, a GPU's own in /sys. */
-bool core_lock_try_folder(struct core_lock *lock, const char *folder);
+/* The same for one folder, a GPU's own in /sys; `shared`: with others who ask for it so. */
+bool core_lock_try_folder(struct core_lock *lock, const char *folder, bool shared);
 void core_lock_path(int core, char path[CORE_LOCK_PATH]); /* the folder that is locked */
 void core_lock_release(struct core_lock *lock);           /* harmless where none is held */
 

@@ -238,6 +238,8 @@ static enum task_result step_waiting(struct evaluate *evaluate)
         return TASK_WAIT;
     if (evaluate_steps_back(evaluate))
         return TASK_AGAIN;
+    if (!evaluate->late && !turn_share(worker, &evaluate->turn, task, evaluate->request.id))
+        return TASK_WAIT;
     slots_release(&evaluate->ahead_slot);
     evaluate->measure.alone = worker->sessions.used == 1;
     if (answer_from_memory(evaluate)) /* its twin was in flight when this one came */
@@ -317,6 +319,7 @@ static enum task_result step_checking(struct evaluate *evaluate)
     struct task *task = &evaluate->request.task;
     if (evaluate->work.active)
         return TASK_WAIT;
+    turn_end(&evaluate->turn);
     slots_release(&evaluate->core_slot);
     evaluate->evaluation.stage_ms[STAGE_CHECK] += evaluate->looked.stage_ms[STAGE_CHECK];
     task_move(task, is_passing(evaluate) && !task->cancel_requested ? TIMING : FINISHING);
@@ -409,6 +412,9 @@ static enum task_result step_finishing(struct evaluate *evaluate)
         return evaluate->status == 0 ? evaluate_answer(evaluate) : fail(evaluate);
     }
     if (!slot_hold(&evaluate->core_slot, &worker->cores, task, 1))
+        return TASK_WAIT;
+    if (is_passing(evaluate) && !task->cancel_requested &&
+        !turn_share(worker, &evaluate->turn, task, evaluate->request.id))
         return TASK_WAIT;
     if (is_passing(evaluate))
         answer_stage(evaluate->request.id,

@@ -77,6 +77,7 @@ bool evaluate_steps_back(struct evaluate *evaluate)
     slots_release(&evaluate->compiler_slot);
     slots_release(&evaluate->measure_slot);
     slots_release(&evaluate->ahead_slot);
+    turn_end(&evaluate->turn);
     task_move(&evaluate->request.task, PARKED);
     return true;
 }

@@ -20,7 +20,7 @@ struct turn {
     struct timer timer;
     uint64_t since_ns;    /* 0: has not waited */
     uint64_t patience_ns; /* 0: the usual */
-    bool queued, taken;
+    bool queued, taken, shared;
 };
 
 struct worker {
@@ -71,6 +71,9 @@ bool slot_hold(struct slot *slot, struct slots *slots, struct task *owner, unsig
 /* True once the lane's cores are this worker's to time on, or have been another's for so long that
  * there is something wrong with that one; false: `owner` is woken when it is worth asking again. */
 bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, const char *id);
+/* The same for what a device does while nothing is timed: beside others who do so, too, and not
+ * beside who times. True at once on the host's cores, where those belong to the lane. */
+bool turn_share(struct worker *worker, struct turn *turn, struct task *owner, const char *id);
 void turn_end(struct turn *turn); /* also before it was taken */
 
 /* --- ceilings.c --- */

@@ -1,4 +1,5 @@
-/* eval/worker/turn: only one worker of this machine times on a core at once. Whoever waits asks
+/* eval/worker/turn: only one worker of this machine times on a core at once, and while one times on
+ * a device no other one's calls are there. Whoever waits asks
  * again now and then: rarely enough not to show in what the other one times. It holds a second lock
  * meanwhile, which everybody must have before the first: else who has just timed would always be
  * back before those who wait ask again. */
@@ -20,9 +21,9 @@ static bool take_both(struct turn *turn, const struct lane_facts *lane, const ch
     else
         snprintf(queue, sizeof queue, "/sys/devices/system/cpu/cpu%d/topology", lane->cores[0]);
     *busy = lane->cores[0];
-    turn->queued = turn->queued || core_lock_try_folder(&turn->queue, queue);
+    turn->queued = turn->queued || core_lock_try_folder(&turn->queue, queue, false);
     return turn->queued &&
-           (folder != NULL ? core_lock_try_folder(&turn->lock, folder)
+           (folder != NULL ? core_lock_try_folder(&turn->lock, folder, turn->shared)
                            : core_lock_try(&turn->lock, lane->cores, lane->core_count, busy));
 }
 
@@ -32,14 +33,24 @@ static void leave_queue(struct turn *turn)
     turn->queued = false;
 }
 
+/* A device's, or NULL. Before the first probe nobody knows where it lies. */
+static const char *folder_of(const struct worker *worker)
+{
+    const char *folder = worker->lane.lock_path;
+    return folder != NULL ? folder : worker->options->backend->lock_folder;
+}
+
+bool turn_share(struct worker *worker, struct turn *turn, struct task *owner, const char *id)
+{
+    turn->shared = true;
+    return folder_of(worker) == NULL || turn_take(worker, turn, owner, id);
+}
+
 bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, const char *id)
 {
     const struct lane_facts *lane = &worker->lane;
+    const char *folder = folder_of(worker);
     int busy = 0;
-    /* Before the first probe nobody knows where a device lies. */
-    const char *folder = lane->lock_path;
-    if (folder == NULL)
-        folder = worker->options->backend->lock_folder;
     if (turn->taken)
         return true;
     if (turn->timer.armed)
@@ -57,7 +68,7 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
     if (!turn->taken && !patient) {
         snprintf(why, sizeof why, "%s was another twagent's for %.0f s: goes on beside it", place,
                  (double)wait_ns / 1e9);
-        answer_waits(id, STAGE_TIME, why);
+        answer_waits(id, turn->shared ? STAGE_CHECK : STAGE_TIME, why);
         turn->taken = true;
     }
     if (turn->taken) {
@@ -67,7 +78,7 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
     if (turn->since_ns == 0) {
         core_lock_holder(busy, folder, who, sizeof who);
         snprintf(why, sizeof why, "another twagent times on %s%s%s", place, *who ? ": " : "", who);
-        answer_waits(id, STAGE_TIME, why);
+        answer_waits(id, turn->shared ? STAGE_CHECK : STAGE_TIME, why);
         turn->since_ns = now;
     }
     timer_start(owner->loop, &turn->timer, owner, folder != NULL ? ASK_DEVICE_MS : ASK_AGAIN_MS);
@@ -79,5 +90,6 @@ void turn_end(struct turn *turn)
     timer_stop(&turn->timer);
     leave_queue(turn);
     core_lock_release(&turn->lock);
-    turn->taken = false;
+    turn->taken = turn->shared = false;
+    turn->since_ns = 0;
 }

@@ -74,6 +74,23 @@ static void test_exclusive(void **state)
     assert_true(is_free(0) && is_free(1));
 }
 
+/* A device's folder: with others who share it, and never beside who has it alone. */
+static void test_shared(void **state)
+{
+    (void)state;
+    char path[CORE_LOCK_PATH];
+    struct core_lock one = {.count = 0}, two = {.count = 0}, alone = {.count = 0};
+    core_lock_path(0, path);
+    assert_true(core_lock_try_folder(&one, path, true));
+    assert_true(core_lock_try_folder(&two, path, true));
+    core_lock_release(&one);
+    assert_false(core_lock_try_folder(&alone, path, false));
+    core_lock_release(&two);
+    assert_true(core_lock_try_folder(&alone, path, false));
+    assert_false(core_lock_try_folder(&one, path, true));
+    core_lock_release(&alone);
+}
+
 static void test_missing_core(void **state)
 {
     (void)state;
@@ -130,6 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exclusive),
+        cmocka_unit_test(test_shared),
         cmocka_unit_test(test_missing_core),
         cmocka_unit_test(test_death_frees),
     };

@@ -1,5 +1,6 @@
 /* A point that is compiled for the main shape first, and looked at: what may end there, and that
  * nothing becomes a kernel by it. */
+#include "eval/worker/core_lock.h"
 #include "eval/worker/worker.h"
 
 #include "a_worker.h"
@@ -16,6 +17,16 @@ static void zeros(const struct fake_call *f)
     memset(f->c, 0, (size_t)(f->m * f->n) * sizeof(float));
 }
 
+/* Somebody else is on the device for its first calls. */
+static void settles(const struct fake_call *f)
+{
+    static int calls;
+    struct timespec rest = {.tv_nsec = 3000000};
+    if (calls++ < 4)
+        nanosleep(&rest, NULL);
+    fake_product(f);
+}
+
 /* Fast and right where it is looked at. */
 static void right_at_main(const struct fake_call *f)
 {
@@ -29,6 +40,7 @@ static const struct fake_entry kernels[] = {{"product", fake_product},
                                             {"waits", fake_product},
                                             {"sleeps", sleeps},
                                             {"naps", sleeps},
+                                            {"settles", settles},
                                             {"zeros", zeros},
                                             {"right_at_main", right_at_main},
                                             {NULL, NULL}};
@@ -196,6 +208,16 @@ static void test_how_far_behind(void **state)
     assert_string_equal(built(fixture), "main sleeps,all sleeps,");
 }
 
+/* Two calls may both be disturbed: what would end is looked at more often. */
+static void test_a_disturbed_look(void **state)
+{
+    struct fixture *fixture = (struct fixture *)*state;
+    open_problem(fixture);
+    send_text(fixture, "{\"op\":\"evaluate\",\"id\":\"f\",\"name\":\"c.c\",\"source\":\"settles\","
+                       "\"effort\":\"search\",\"of_run\":true,\"late\":1.1,\"best_ns\":2e6}\n");
+    is_verdict(value_get(answer(fixture, "f", NULL), "evaluation"), "kernel");
+}
+
 static void read_stages(struct fixture *fixture, const char *id, const char *letters)
 {
     for (size_t i = 0; letters[i] != '\0';) {
@@ -248,6 +270,33 @@ static void test_who_waited_for_nothing_goes_on(void **state)
     assert_string_equal(built(fixture), "main waits,all waits,main sleeps,all sleeps,");
 }
 
+/* A device's checks are not beside another one's timing, and are beside its checks. */
+static void test_checks_wait_for_who_times(void **state)
+{
+    struct fixture *fixture = (struct fixture *)*state;
+    struct core_lock other = {.count = 0};
+    open_problem(fixture);
+    assert_true(core_lock_try_folder(&other, fixture->builds.path, false));
+    evaluate(fixture, "e", "product", "full");
+    const struct value *value = record(fixture);
+    while (value_get(value, "waits") == NULL) {
+        assert_string_equal(value_text(value, "stage", ""), "compile");
+        value = record(fixture);
+    }
+    assert_string_equal(value_text(value, "stage", ""), "check");
+    core_lock_release(&other);
+    is_verdict(value_get(answer(fixture, "e", NULL), "evaluation"), "kernel");
+    assert_true(core_lock_try_folder(&other, fixture->builds.path, true));
+    evaluate(fixture, "f", "naps", "full");
+    do {
+        value = record(fixture);
+        assert_true(value_get(value, "waits") == NULL || value_get(value, "stage") == NULL ||
+                    strcmp(value_text(value, "stage", ""), "check") != 0);
+    } while (value_get(value, "waits") == NULL);
+    core_lock_release(&other);
+    is_verdict(value_get(answer(fixture, "f", NULL), "evaluation"), "kernel");
+}
+
 /* While the problem is opened all points are compiled, the first one for all shapes, too; whoever
  * asks for what is being compiled waits for that. */
 static void test_compiles_ahead(void **state)
@@ -290,6 +339,7 @@ int main(int argc, char **argv)
     device.open = open_on_device;
     device.build = build_and_say;
     device.narrows = narrows;
+    device.lock_folder = getenv("TMPDIR");
     if (argc >= 2 && strcmp(argv[1], "device") == 0)
         return worker_main(&(struct worker_options){.backend = &device, .cores = "0-1,0-1"});
     const struct CMUnitTest tests[] = {
@@ -299,8 +349,10 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_who_is_looked_at, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_looked_at_as_it_is_built, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_how_far_behind, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_disturbed_look, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_looks_slower_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_waited_for_nothing_goes_on, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_checks_wait_for_who_times, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_compiles_ahead, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("late", tests, NULL, NULL);

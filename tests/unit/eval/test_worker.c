@@ -294,41 +294,54 @@ struct waiter {
     struct turn turn;
     struct core_lock others;
     int asked;
+    bool shares; /* it does not time */
 };
 
 static enum task_result wait_for_turn(struct task *task)
 {
     struct waiter *waiter = (struct waiter *)task;
-    bool taken = turn_take(&waiter->worker, &waiter->turn, task, "w");
+    bool taken = waiter->shares ? turn_share(&waiter->worker, &waiter->turn, task, "w")
+                                : turn_take(&waiter->worker, &waiter->turn, task, "w");
     if (waiter->turn.timer.armed && waiter->asked++ == 3)
         core_lock_release(&waiter->others);
-    assert_int_equal(taken, waiter->others.count == 0 && !waiter->turn.timer.armed);
+    assert_int_equal(taken, !waiter->turn.timer.armed);
     return taken ? TASK_DONE : TASK_WAIT;
 }
 
-/* However often it asks: it has its turn when the other one is done, and not before. */
-static void test_who_waits_waits(void **state)
+/* However often it asks: it has its turn when the other one is done, and not before; who shares
+ * does not wait for those who do. Returns how often it has asked. */
+static int asks(bool shares, bool others_share)
 {
     static const char *const states[] = {"waiting"};
     static const uint32_t moves[] = {0};
     static const struct task_type type = {"waiter", states, moves, 1, wait_for_turn, NULL};
     struct folder folder;
-    struct waiter waiter = {.turn.patience_ns = UINT64_MAX};
+    struct waiter waiter = {.turn.patience_ns = UINT64_MAX, .shares = shares};
     char power[sizeof folder.path + 8];
-    (void)state;
     folder_make(&folder);
     snprintf(power, sizeof power, "%s/power", folder.path);
     assert_int_equal(mkdir(power, 0700), 0);
     waiter.worker.lane.lock_path = folder.path;
-    assert_true(core_lock_try_folder(&waiter.others, folder.path));
+    assert_true(core_lock_try_folder(&waiter.others, folder.path, others_share));
     assert_int_equal(waiter.others.count, 1);
     struct loop *loop = loop_new();
     task_start(loop, &waiter.task, &type, NULL, "waiter");
     loop_run(loop);
-    assert_true(waiter.turn.taken && waiter.asked >= 4);
+    assert_true(waiter.turn.taken);
     turn_end(&waiter.turn);
+    core_lock_release(&waiter.others);
     loop_free(loop);
     folder_remove(&folder);
+    return waiter.asked;
+}
+
+static void test_who_waits_waits(void **state)
+{
+    (void)state;
+    assert_true(asks(false, false) >= 4);
+    assert_true(asks(false, true) >= 4);
+    assert_true(asks(true, false) >= 4);
+    assert_int_equal(asks(true, true), 0);
 }
 
 int main(int argc, char **argv)
