@@ -1,202 +1,369 @@
 /*---
 tune:
-  P: [6, 7, 12, 9, 8, 4, 3]
+  P: [7, 6, 8, 9, 14, 13, 12, 4, 3]
   NV: [4, 2, 3]
   VB: [64, 32]
-  OWN: [1, 0]
+  TAPS: [108, 72, 196, 1152]
+  PIXELS: [448, 224, 112, 896, 28]
   where: >
-    P*NV >= VB * 9 / 32 && P*NV <= 28 && P <= VB / 4 && (VB == 64 || P*NV <= 12)
-    && VB <= max(vector_bytes, 32)
+    P*NV >= VB * 9 / 32 && P*NV <= 28 && (VB == 64 || P*NV <= 12) && VB <= max(vector_bytes, 32)
 workspace:
-  packed:
+  slabs:
     dtype: float32
-    shape: ["max(ceil_div(K, NV * VB / 4), 8)", C * R * S, NV * VB / 4]
-  padded:
+    shape:
+      - >
+        min(ceil_div(N * OH, min(max(PIXELS / round_up(OW, P), 1), N * OH))
+        * ceil_div(K, NV * VB / 4), 128)
+      - C * STRIDE + 1
+      - >
+        min(max(PIXELS / round_up(OW, P), 1), N * OH) * STRIDE
+        + R * (min(max(PIXELS / round_up(OW, P), 1), N * OH) / OH + 2)
+      - round_up(OW, P) + (S - 1) / STRIDE
+  sums:
     dtype: float32
-    shape: [N, C, H + 2*PAD, W + 2*PAD]
+    shape:
+      - >
+        min(ceil_div(N * OH, min(max(PIXELS / round_up(OW, P), 1), N * OH))
+        * ceil_div(K, NV * VB / 4), 128)
+      - max(PIXELS, round_up(OW, P)) + VB / 4
+      - NV * VB / 4
 ---*/
-/* Convolution with a lane a filter. The register tile is P outputs, neighbours in the order of
- * memory wherever rows and images end, by NV vectors of VB bytes: each tap of the filters is NV
- * loads, each input one number for all lanes, so that nothing is gathered and no load crosses a
- * cache line. Filters are packed for that, a block a thread when it comes to it (OWN, up to eight
- * threads) or all of them first; images are copied with their border of zeros where there is one.
- */
+/* Convolution with a lane a filter. The register tile is P outputs of a row by NV vectors of VB
+ * bytes: each tap of the filters is NV loads, each input one number for all lanes, at a constant
+ * distance from its neighbour's. For that the inputs of some rows of outputs (PIXELS, about) are
+ * copied with their border into a slab, split by the remainders of columns where the step is over
+ * 1, and filters are packed with lanes side by side. TAPS of them at a time pass by all tiles of a
+ * slab, so few that they stay in the first-level cache; sums wait in memory meanwhile, and leave it
+ * transposed, as whole lines of the outputs, which are fetched while the last sums are computed. */
 #include <omp.h>
 #include <stdint.h>
 #include <string.h>
 
 typedef float vec __attribute__((vector_size(VB), aligned(4), may_alias));
+typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float oct __attribute__((vector_size(32)));
 
-enum { LANES = VB / 4, WIDTH = NV * LANES, ROWS = P <= 8 ? 8 : 16 };
+enum { LANES = VB / 4, WIDTH = NV * LANES, KEPT = 1152, THREADS = 128 };
 
 struct shape {
     int64_t C, H, W, K, R, S, pad, step, OH, OW;
-    int64_t pitch, plane; /* of a row and a channel with their border */
-    int64_t taps;
+    int64_t lines, rows;         /* rows of all images' outputs; those of a slab */
+    int64_t wide;                /* OW in whole tiles */
+    int64_t pitch, deep, plane;  /* in a slab: of one remainder of a row, a row, a channel */
+    int64_t window, taps, chunk; /* of a channel, of a filter, and at a time */
+    int64_t blocks, groups;      /* of filters and of lines */
+    int resident;                /* all filters are packed at once */
 };
+
+struct own { /* a thread's */
+    float *slab, *sums;
+    int64_t group, block, phase; /* what the slab, `filters` and `place` are for; or -1 */
+    int64_t row[PIXELS];         /* in the slab, of each line */
+};
+
+static _Thread_local float filters[KEPT * WIDTH] __attribute__((aligned(64)));
+static _Thread_local int32_t place[TAPS]; /* of taps, from where an output's first one is */
 
 static int64_t min64(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-/* Lane l of what becomes rows i and i + d, which differ in bit d alone. */
-#define LOW(l, d)     ((l) & (d) ? LANES + (l) - (d) : (l))
-#define HIGH(l, d)    ((l) & (d) ? LANES + (l) : (l) + (d))
-#define FOUR(f, l, d) f(l, d), f((l) + 1, d), f((l) + 2, d), f((l) + 3, d)
+static int64_t max64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Four numbers of each of rows i, i + 4, ... */
+static inline __attribute__((always_inline)) vec quads(const float *const row[LANES], int i,
+                                                       int64_t at)
+{
+    quad a = *(const quad *)(row[i] + at), b = *(const quad *)(row[i + 4] + at);
+    oct ab = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
 #if VB == 64
-#define EVERY(f, d) FOUR(f, 0, d), FOUR(f, 4, d), FOUR(f, 8, d), FOUR(f, 12, d)
+    quad c = *(const quad *)(row[i + 8] + at), d = *(const quad *)(row[i + 12] + at);
+    oct cd = __builtin_shufflevector(c, d, 0, 1, 2, 3, 4, 5, 6, 7);
+    return __builtin_shufflevector(ab, cd, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 #else
-#define EVERY(f, d) FOUR(f, 0, d), FOUR(f, 4, d)
+    return ab;
 #endif
-#define SWAP(m, rows, d)                                                                           \
-    _Pragma("GCC unroll 16") for (int i = 0; i < (rows); i++) if (!(i & (d)))                      \
-    {                                                                                              \
-        vec a = m[i], b = m[i + (d)];                                                              \
-        m[i] = __builtin_shufflevector(a, b, EVERY(LOW, d));                                       \
-        m[i + (d)] = __builtin_shufflevector(a, b, EVERY(HIGH, d));                                \
-    }
+}
 
-/* Rows become columns. Of eight rows of sixteen, the second half of m[i] is column 8 + i. */
-static inline __attribute__((always_inline)) void transpose(vec *m, const int rows)
-{
-    SWAP(m, rows, 1)
-    SWAP(m, rows, 2)
-    SWAP(m, rows, 4)
+/* Of two vectors' fours of lanes: the low or high halves' numbers in turn, or the halves. */
+#define FOUR(f, l) f(l, 0), f(l, 1), f(l, 2), f(l, 3)
 #if VB == 64
-    if (rows == 16)
-        SWAP(m, rows, 8)
+#define EACH(f) FOUR(f, 0), FOUR(f, 4), FOUR(f, 8), FOUR(f, 12)
+#else
+#define EACH(f) FOUR(f, 0), FOUR(f, 4)
 #endif
+#define LOW(l, i)          (l) + (i) / 2 + (i) % 2 * LANES
+#define HIGH(l, i)         (l) + 2 + (i) / 2 + (i) % 2 * LANES
+#define FIRST(l, i)        (l) + (i) % 2 + (i) / 2 * LANES
+#define LAST(l, i)         (l) + 2 + (i) % 2 + (i) / 2 * LANES
+#define SHUFFLE(a, b, how) __builtin_shufflevector(a, b, EACH(how))
+
+/* Columns [at, at + 4) of LANES rows. */
+static inline __attribute__((always_inline)) void turn(const float *const row[LANES], int64_t at,
+                                                       vec out[4])
+{
+    vec a = quads(row, 0, at), b = quads(row, 1, at), c = quads(row, 2, at), d = quads(row, 3, at);
+    vec low = SHUFFLE(a, b, LOW), more = SHUFFLE(c, d, LOW);
+    out[0] = SHUFFLE(low, more, FIRST);
+    out[1] = SHUFFLE(low, more, LAST);
+    low = SHUFFLE(a, b, HIGH);
+    more = SHUFFLE(c, d, HIGH);
+    out[2] = SHUFFLE(low, more, FIRST);
+    out[3] = SHUFFLE(low, more, LAST);
 }
 
-/* to[taps][WIDTH]: filters [k, k + WIDTH) as columns, zeros past the last. */
-static void pack(const struct shape *sh, const float *F, int64_t k, float *to)
+/* filters[count][WIDTH]: taps from `first` on of the filters from k on; past the last one it is
+ * the last one again. */
+static void pack(const struct shape *sh, const float *F, int64_t k, int64_t first, int64_t count,
+                 float *to)
 {
-    int64_t taps = sh->taps, whole = taps - taps % LANES;
     for (int v = 0; v < NV; v++, k += LANES, to += LANES) {
-        const float *from = F + k * taps;
-        int64_t count = min64(LANES, sh->K - k);
-        for (int64_t t = 0; t < whole; t += LANES) {
-            vec m[LANES];
-#pragma GCC unroll 16
-            for (int i = 0; i < LANES; i++)
-                m[i] = i < count ? *(const vec *)(from + i * taps + t) : (vec){0};
-            transpose(m, LANES);
-#pragma GCC unroll 16
-            for (int i = 0; i < LANES; i++)
-                *(vec *)(to + (t + i) * WIDTH) = m[i];
+        const float *row[LANES];
+        for (int i = 0; i < LANES; i++)
+            row[i] = F + min64(k + i, sh->K - 1) * sh->taps + first;
+        int64_t t = 0;
+        for (; t + 4 <= count; t += 4) {
+            vec out[4];
+            turn(row, t, out);
+            for (int i = 0; i < 4; i++)
+                *(vec *)(to + (t + i) * WIDTH) = out[i];
         }
-        for (int64_t t = whole; t < taps; t++)
+        for (; t < count; t++)
             for (int i = 0; i < LANES; i++)
-                to[t * WIDTH + i] = i < count ? from[i * taps + t] : 0;
+                to[t * WIDTH + i] = row[i][t];
     }
 }
 
-static void add_border(const struct shape *sh, const float *from, float *to)
+static void find_places(const struct shape *sh, int64_t phase, int64_t count)
 {
-    memset(to, 0, (size_t)sh->plane * sizeof *to);
-    to += sh->pad * (sh->pitch + 1);
-    for (int64_t i = 0; i < sh->H; i++, to += sh->pitch, from += sh->W)
-        memcpy(to, from, (size_t)sh->W * sizeof *to);
+    int64_t s = phase % sh->S, r = phase / sh->S, c = 0;
+    for (int64_t t = 0; t < count; t++) {
+        int64_t row = r * sh->deep + s % sh->step * sh->pitch;
+        place[t] = (int32_t)(c * sh->plane + row + s / sh->step);
+        if (++s == sh->S) {
+            s = 0;
+            if (++r == sh->R) {
+                r = 0;
+                c++;
+            }
+        }
+    }
 }
 
-/* sum[p]: the filters' products with the image from x + at[p] on. */
-static inline __attribute__((always_inline)) void
-sums(const struct shape *sh, const float *x, const int64_t at[P], const float *f, vec sum[P][NV])
+/* A row by its remainders, with zeros before and behind. What is written past an end is written
+ * again with what comes after it. */
+static inline __attribute__((always_inline)) void spread(const struct shape *sh, const float *from,
+                                                         float *to, const int64_t step)
 {
+    for (int64_t q = 0; q < step; q++, to += sh->pitch) {
+        int64_t shift = q - sh->pad, j = shift < 0 ? (-shift + step - 1) / step : 0;
+        int64_t end = min64((sh->W - shift + step - 1) / step, sh->pitch);
+        for (int64_t i = 0; i < min64(j, sh->pitch); i += LANES)
+            *(vec *)(to + i) = (vec){0};
+        int64_t left = max64(j, end);
+        if (step == 1 && end - j >= LANES) {
+            for (; j < end - LANES; j += LANES)
+                *(vec *)(to + j) = *(const vec *)(from + (j + shift));
+            j = end - LANES;
+            *(vec *)(to + j) = *(const vec *)(from + (j + shift));
+        } else
+            for (; j < end; j++)
+                to[j] = from[j * step + shift];
+        for (; left < sh->pitch; left += LANES)
+            *(vec *)(to + left) = (vec){0};
+    }
+}
+
+static void copy_row(const struct shape *sh, const float *from, float *to)
+{
+    for (int64_t j = 0; j < sh->W; j += 16)
+        __builtin_prefetch(from + sh->H * sh->W + j); /* the next channel's */
+    if (sh->step == 1)
+        spread(sh, from, to, 1);
+    else if (sh->step == 2)
+        spread(sh, from, to, 2);
+    else if (sh->step == 4)
+        spread(sh, from, to, 4);
+    else
+        spread(sh, from, to, sh->step);
+}
+
+/* slab[channel][row][remainder][pitch]: what lines [first, first + count) need. */
+static void copy(const struct shape *sh, const float *X, int64_t first, int64_t count,
+                 struct own *own)
+{
+    for (int64_t c = 0; c < sh->C; c++) {
+        float *to = own->slab + c * sh->plane;
+        for (int64_t l = 0, run; l < count; l += run) {
+            int64_t n = (first + l) / sh->OH, i = (first + l) % sh->OH, y = i * sh->step - sh->pad;
+            const float *from = X + (n * sh->C + c) * sh->H * sh->W;
+            run = min64(count - l, sh->OH - i);
+            for (int64_t m = 0; m < run; m++)
+                own->row[l + m] = to - own->slab - c * sh->plane + m * sh->step * sh->deep;
+            for (int64_t end = y + (run - 1) * sh->step + sh->R; y < end; y++, to += sh->deep)
+                if (y >= 0 && y < sh->H)
+                    copy_row(sh, from + y * sh->W, to);
+                else
+                    memset(to, 0, (size_t)sh->deep * sizeof *to);
+        }
+    }
+}
+
+/* out[P][WIDTH] = (or +=) the products of `count` taps. Not inlined: then what is added to x is
+ * added once for all P. */
+static __attribute__((noinline)) void tile(const float *x, const float *f, int64_t count,
+                                           const int32_t *at, float *out, int more)
+{
+    vec sum[P][NV];
 #pragma GCC unroll 16
     for (int p = 0; p < P; p++)
 #pragma GCC unroll 4
         for (int v = 0; v < NV; v++)
             sum[p][v] = (vec){0};
-    for (int64_t c = 0; c < sh->C; c++, x += sh->plane) {
-        const float *row = x;
-        for (int64_t r = 0; r < sh->R; r++, row += sh->pitch)
-            for (int64_t s = 0; s < sh->S; s++, f += WIDTH) {
-                vec filter[NV];
+    for (int64_t t = 0; t < count; t++, f += WIDTH) {
+        const float *from = x + at[t];
+        vec filter[NV];
 #pragma GCC unroll 4
-                for (int v = 0; v < NV; v++)
-                    filter[v] = ((const vec *)f)[v];
+        for (int v = 0; v < NV; v++)
+            filter[v] = ((const vec *)f)[v];
 #pragma GCC unroll 16
-                for (int p = 0; p < P; p++)
+        for (int p = 0; p < P; p++)
 #pragma GCC unroll 4
-                    for (int v = 0; v < NV; v++)
-                        sum[p][v] += row[at[p] + s] * filter[v];
-            }
+            for (int v = 0; v < NV; v++)
+                sum[p][v] += from[p] * filter[v];
     }
+#pragma GCC unroll 16
+    for (int p = 0; p < P; p++)
+#pragma GCC unroll 4
+        for (int v = 0; v < NV; v++) {
+            vec *to = (vec *)(out + p * WIDTH) + v;
+            if (more)
+                sum[p][v] += *to;
+            *to = sum[p][v];
+        }
 }
 
-/* Outputs [first, first + count) of all images for the filters from k on. */
-static void tile(const struct shape *sh, const float *image, const float *f, float *Y, int64_t k,
-                 int64_t first, int64_t count)
+/* sums[count][WIDTH] to `count` neighbours of each of the filters' outputs. */
+static void store(const struct shape *sh, const float *sums, int64_t count, int64_t width, float *y)
 {
-    int64_t pixels = sh->OH * sh->OW, n = first / pixels, left = first % pixels;
-    int64_t i = left / sh->OW, j = left % sh->OW, at[P];
-    int64_t here = min64(count, pixels - left); /* in this image; the others in the next ones */
-    vec sum[P][NV];
-    float *y = Y + (n * sh->K + k) * pixels + left;
-    for (int p = 0; p < P; p++) {
-        at[p] = n * sh->C * sh->plane + (i * sh->pitch + j) * sh->step;
-        if (p + 1 < count && ++j == sh->OW) {
-            j = 0;
-            if (++i == sh->OH) {
-                i = 0;
-                n++;
-            }
-        }
-    }
-    sums(sh, image, at, f, sum);
-#pragma GCC unroll 4
-    for (int v = 0; v < NV; v++) {
-        vec m[ROWS];
-#pragma GCC unroll 16
-        for (int p = 0; p < ROWS; p++)
-            m[p] = p < P ? sum[p][v] : (vec){0};
-        transpose(m, ROWS);
-        int64_t filters = min64(LANES, sh->K - k - v * LANES);
-        for (int64_t q = 0; q < filters; q++) {
-            const float *from = (const float *)&m[q % ROWS] + q / ROWS * ROWS;
-            float *to = y + (v * LANES + q) * pixels;
-            if (here == P)
-                memcpy(to, from, P * sizeof *to);
-            for (int64_t p = 0; p < count && here < P; p++)
-                to[p + (left + p) / pixels * (sh->K - 1) * pixels] = from[p];
+    int64_t pixels = sh->OH * sh->OW;
+    for (int64_t q = 0; q < count; q += LANES, sums += LANES * WIDTH) {
+        const float *row[LANES];
+        for (int i = 0; i < LANES; i++)
+            row[i] = sums + i * WIDTH;
+        for (int64_t w = 0; w < width; w += 4) {
+            vec out[4];
+            turn(row, w, out);
+            float *to = y + w * pixels + q;
+            for (int64_t i = 0; i < min64(4, width - w); i++, to += pixels)
+                if (q + LANES <= count)
+                    *(vec *)to = out[i];
+                else
+                    memcpy(to, &out[i], (size_t)(count - q) * sizeof *to);
         }
     }
 }
 
-void kernel(const float *X, const float *F, float *Y, float *packed, float *padded, int64_t N,
+/* Line `first + l`'s place in the outputs from filter k on. */
+static float *output(const struct shape *sh, float *Y, int64_t k, int64_t line)
+{
+    return Y + ((line / sh->OH * sh->K + k) * sh->OH + line % sh->OH) * sh->OW;
+}
+
+static void add_chunk(const struct shape *sh, int64_t t, const float *f, int64_t first,
+                      int64_t count, int64_t width, float *Y, int64_t k, struct own *own)
+{
+    int64_t some = min64(sh->chunk, sh->taps - t), pixels = sh->OH * sh->OW;
+    const float *x = own->slab + t / sh->window * sh->plane;
+    if (own->phase != t % sh->window)
+        find_places(sh, t % sh->window, some);
+    own->phase = t % sh->window;
+    float *out = own->sums;
+    for (int64_t l = 0; l < count; l++) {
+        float *y = output(sh, Y, k, first + l);
+        for (int64_t j = 0; j < sh->wide; j += P, out += P * WIDTH) {
+            for (int64_t w = 0; w < width && t + some == sh->taps; w++)
+                __builtin_prefetch(y + w * pixels + j, 1);
+            tile(x + own->row[l] + j, f, some, place, out, t > 0);
+        }
+    }
+}
+
+/* A block of filters for the lines of a group. */
+static void piece(const struct shape *sh, const float *X, const float *F, float *Y, int64_t block,
+                  int64_t group, struct own *own)
+{
+    int64_t first = group * sh->rows, count = min64(sh->rows, sh->lines - first);
+    int64_t k = block * WIDTH, width = min64(WIDTH, sh->K - k);
+    int whole = sh->taps <= KEPT;
+    if (own->group != group)
+        copy(sh, X, first, count, own);
+    if (whole && !sh->resident && own->block != block)
+        pack(sh, F, k, 0, sh->taps, filters);
+    own->group = group;
+    own->block = block;
+    for (int64_t t = 0; t < sh->taps; t += sh->chunk) {
+        if (!whole)
+            pack(sh, F, k, t, min64(sh->chunk, sh->taps - t), filters);
+        int64_t at = sh->resident ? block * sh->taps + t : t;
+        add_chunk(sh, t, filters + (whole ? at * WIDTH : 0), first, count, width, Y, k, own);
+    }
+    const float *sums = own->sums;
+    for (int64_t l = 0, run; l < count; l += run, sums += run * sh->wide * WIDTH) {
+        run = sh->wide == sh->OW ? min64(count - l, sh->OH - (first + l) % sh->OH) : 1;
+        store(sh, sums, run * sh->OW, width, output(sh, Y, k, first + l));
+    }
+}
+
+static struct shape plan(int64_t N, struct shape sh)
+{
+    sh.lines = N * sh.OH;
+    sh.wide = (sh.OW + P - 1) / P * P;
+    int64_t most = min64(max64(PIXELS / sh.wide, 1), sh.lines);
+    sh.groups = (sh.lines + most - 1) / most;
+    sh.rows = (sh.lines + sh.groups - 1) / sh.groups;
+    sh.groups = (sh.lines + sh.rows - 1) / sh.rows;
+    sh.pitch = sh.wide + (sh.S - 1) / sh.step;
+    sh.deep = sh.step * sh.pitch;
+    sh.plane = (most * sh.step + sh.R * (most / sh.OH + 2)) * sh.deep;
+    sh.window = sh.R * sh.S;
+    sh.taps = sh.C * sh.window;
+    sh.chunk = sh.window <= TAPS ? TAPS - TAPS % sh.window : TAPS;
+    sh.blocks = (sh.K + WIDTH - 1) / WIDTH;
+    sh.resident = sh.blocks * sh.taps <= KEPT;
+    return sh;
+}
+
+void kernel(const float *X, const float *F, float *Y, float *slabs, float *sums, int64_t N,
             int64_t C, int64_t H, int64_t W, int64_t K, int64_t R, int64_t S, int64_t PAD,
             int64_t STRIDE, int64_t OH, int64_t OW)
 {
-    struct shape sh = {C, H, W, K, R, S, PAD, STRIDE, OH, OW, W + 2 * PAD, 0, C * R * S};
-    sh.plane = (H + 2 * PAD) * sh.pitch;
-    int64_t blocks = (K + WIDTH - 1) / WIDTH, pixels = N * OH * OW, tiles = (pixels + P - 1) / P;
-    int64_t block = WIDTH * sh.taps;
+    const struct shape sh = plan(N, (struct shape){C, H, W, K, R, S, PAD, STRIDE, OH, OW});
+    int64_t pieces = sh.blocks * sh.groups, left = pieces;
+    int64_t threads = min64(min64(pieces, THREADS), omp_get_max_threads());
     int small = N * K * OH * OW * C * R * S < 64 * 64 * 64;
-    const float *image = PAD > 0 ? padded : X;
-#pragma omp parallel if (!small)
+    int64_t sums_each = (max64(PIXELS, sh.wide) + LANES) * WIDTH;
+#pragma omp parallel num_threads((int)threads) if (!small)
     {
-        int own = OWN && omp_get_num_threads() <= 8;
-        float *mine = packed + omp_get_thread_num() * block;
-        int64_t have = -1;
-        if (!own)
-#pragma omp for schedule(static) nowait
-            for (int64_t b = 0; b < blocks; b++)
-                pack(&sh, F, b * WIDTH, packed + b * block);
-        if (PAD > 0)
-#pragma omp for schedule(static) nowait
-            for (int64_t m = 0; m < N * C; m++)
-                add_border(&sh, X + m * H * W, padded + m * sh.plane);
-#pragma omp barrier
-#pragma omp for schedule(static)
-        for (int64_t w = 0; w < tiles * blocks; w++) {
-            int64_t b = own ? w / tiles : w % blocks, t = own ? w % tiles : w / blocks;
-            if (own && have != b)
-                pack(&sh, F, b * WIDTH, mine);
-            have = b;
-            tile(&sh, image, own ? mine : packed + b * block, Y, b * WIDTH, t * P,
-                 min64(P, pixels - t * P));
+        int64_t me = omp_get_thread_num(), done = 0;
+        struct own own = {slabs + me * (C * sh.plane + sh.plane / STRIDE), sums + me * sums_each,
+                          -1, -1, -1};
+        for (int64_t b = 0; b < sh.blocks && sh.resident; b++)
+            pack(&sh, F, b * WIDTH, 0, sh.taps, filters + b * sh.taps * WIDTH);
+#pragma omp for schedule(dynamic) nowait
+        for (int64_t w = 0; w < pieces; w++) {
+            int64_t block = sh.resident ? w % sh.blocks : w / sh.groups;
+            int64_t group = sh.resident ? w / sh.blocks : w % sh.groups;
+            piece(&sh, X, F, Y, block, group, &own);
+            done++;
         }
+        __atomic_sub_fetch(&left, done, __ATOMIC_RELEASE);
+        /* Whoever slept would have to be woken. */
+        for (int i = 0; i < 4000 && me == 0 && __atomic_load_n(&left, __ATOMIC_ACQUIRE) > 0; i++)
+            __builtin_ia32_pause();
     }
 }
