@@ -135,10 +135,11 @@ if "$twagent" doctor --backend webgpu --no-measure | grep -q 'adapter 0 *llvmpip
         for runner in $(pgrep -P "$(pgrep -d, -P $evaluating)" 2>/dev/null); do
             threads=$(cat /proc/"$runner"/task/*/comm 2>/dev/null | grep -c '^llvmpipe')
             loose=$(grep -h Cpus_allowed_list /proc/"$runner"/task/*/status 2>/dev/null | grep -c '[-,]')
-            [ "$threads" -lt 2 ] || [ "$loose" -gt 0 ] || spread=yes
+            [ "$threads" -lt 2 ] || [ "$loose" -gt 0 ] || spread=$(cat /proc/"$runner"/limits)
         done
     done
     say $((${#spread} == 0)) "a core for each thread"
+    grep -q '^Max data size  *[0-9]' <<<"$spread"; say $? "what a shader makes the driver take of memory has no end"
     wait $evaluating
     kill "${busy[@]}"
     /usr/bin/python3 -c 'import json, sys

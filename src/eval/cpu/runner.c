@@ -31,17 +31,6 @@ struct runner {
     uint64_t stack_top, stack_end; /* all that the stack may ever have, from its end up */
 };
 
-/* Whoever starts a run at three in the morning would rather lose a runner than the machine. */
-static void prefer_as_victim(void)
-{
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    ssize_t ignored = write(fd, "1000", 4);
-    (void)ignored;
-    close(fd);
-}
-
 static void set_cores(const struct control *control)
 {
     cpu_set_t set;

@@ -1,6 +1,7 @@
 #include "eval/runner/inside.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -44,4 +45,15 @@ void *map_shared(int fd, size_t bytes, int protection, int flags)
     if (memory == MAP_FAILED)
         give_up("mmap of %zu bytes: %s", bytes, strerror(errno));
     return memory;
+}
+
+/* Whoever starts a run at three in the morning would rather lose a runner than the machine. */
+void prefer_as_victim(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t ignored = write(fd, "1000", 4);
+    (void)ignored;
+    close(fd);
 }

@@ -10,6 +10,7 @@
 /* The reason is the last line of stderr. */
 _Noreturn void give_up(const char *format, ...) PRINTF_LIKE(1, 2);
 
+void prefer_as_victim(void); /* where the machine has no memory left */
 void wait_go(void);
 void say_done(void);
 void *map_shared(int fd, size_t bytes, int protection, int flags); /* or gives up */

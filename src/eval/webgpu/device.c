@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { VERSION_LEAST = 29 << 24 };
 
@@ -174,6 +175,14 @@ int wgpu_device_open(struct device *device, int index, struct err *err)
     device->subgroups = wgpu->adapter_has(device->adapter, WGPU_FEATURE_SUBGROUPS) != 0;
     device->limits.next = NULL;
     return request(device, err);
+}
+
+void wgpu_bound_memory(const struct device *device, uint64_t tensor_bytes)
+{
+    const uint64_t driver_bytes = UINT64_C(2) << 30;
+    const struct rlimit most = {driver_bytes + tensor_bytes, driver_bytes + tensor_bytes};
+    if (device->software)
+        (void)setrlimit(RLIMIT_DATA, &most);
 }
 
 /* ---- what is asked of it ---- */

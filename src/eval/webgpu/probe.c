@@ -117,6 +117,7 @@ static int compile_here(int index, const char *library, const char *path)
         fprintf(stderr, "webgpu: %s\n", err.message);
         return 1;
     }
+    wgpu_bound_memory(&device, 0);
     wgpu_watch(&device);
     (void)wgpu_module(&device, buf_text(&text), text.length);
     bool well = wgpu_went_well(&device);

@@ -385,6 +385,8 @@ static void make_ready(struct runner *runner)
     runner->resolved =
         wgpu_buffer(device, WGPU_BUFFER_QUERY_RESOLVE | WGPU_BUFFER_COPY_SRC, TICKS_BYTES);
     runner->ticks = wgpu_buffer(device, WGPU_BUFFER_MAP_READ | WGPU_BUFFER_COPY_DST, TICKS_BYTES);
+    prefer_as_victim();
+    wgpu_bound_memory(device, 4 * (runner->control->inputs_bytes + runner->control->outputs_bytes));
     if (device->software)
         spread_over_cores(runner->control);
     else

@@ -1,0 +1,27 @@
+/*---
+launch:
+  - {entry: main, grid: ["ceil_div(N, 8)", "ceil_div(M, 8)"]}
+---*/
+struct Dims { M: u32, N: u32, K: u32 }
+@group(0) @binding(0) var<storage, read> A: array<f32>;
+@group(0) @binding(1) var<storage, read> B: array<f32>;
+@group(0) @binding(2) var<storage, read_write> C: array<f32>;
+@group(0) @binding(3) var<uniform> dims: Dims;
+var<private> p: array<f32, 100000000>;
+@compute @workgroup_size(8, 8)
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_index) li: u32) {
+    if (id.x >= dims.N || id.y >= dims.M) {
+        return;
+    }
+    for (var i = 0u; i < 60000u; i++) {
+        p[i * 1600u + dims.N] = 1.0;
+    }
+    if (p[li] == 7.0) {
+        return;
+    }
+    var sum = 0.0;
+    for (var k = 0u; k < dims.K; k++) {
+        sum += A[id.y * dims.K + k] * B[k * dims.N + id.x];
+    }
+    C[id.y * dims.N + id.x] = sum;
+}
