@@ -72,6 +72,7 @@ static void proxy_start(const char *binary, int backend)
     const char *const argv[] = {binary,
                                 "--conf=/dev/null",
                                 "--workers=1",
+                                "--no-ocsp", /* of a certificate of ours, by a script and openssl */
                                 "--errorlog-file=/dev/null",
                                 log_option,
                                 "--accesslog-format=$remote_port $alpn $status",
