@@ -121,7 +121,7 @@ static inline __attribute__((always_inline)) void turn(const float *const row[LA
 static void pack(const struct shape *sh, const float *F, int64_t k, int64_t first, int64_t count,
                  float *to)
 {
-    for (int v = 0; v < NV; v++, k += LANES, to += LANES) {
+    for (int v = 0; v < NV && k < sh->K; v++, k += LANES, to += LANES) {
         const float *row[LANES];
         for (int i = 0; i < LANES; i++)
             row[i] = F + min64(k + i, sh->K - 1) * sh->taps + first;
@@ -213,39 +213,54 @@ static void copy(const struct shape *sh, const float *X, int64_t first, int64_t 
     }
 }
 
-/* out[P][WIDTH] = (or +=) the products of `count` taps. Not inlined: then what is added to x is
- * added once for all P. */
-static __attribute__((noinline)) void tile(const float *x, const float *f, int64_t count,
-                                           const int32_t *at, float *out, int more)
+/* out[P][WIDTH] = (or +=) the products of `count` taps, for the first nv vectors of filters. */
+static inline __attribute__((always_inline)) void add(const float *x, const float *f, int64_t count,
+                                                      const int32_t *at, float *out, int more,
+                                                      const int nv)
 {
     vec sum[P][NV];
 #pragma GCC unroll 16
     for (int p = 0; p < P; p++)
 #pragma GCC unroll 4
-        for (int v = 0; v < NV; v++)
+        for (int v = 0; v < nv; v++)
             sum[p][v] = (vec){0};
     for (int64_t t = 0; t < count; t++, f += WIDTH) {
         const float *from = x + at[t];
         vec filter[NV];
 #pragma GCC unroll 4
-        for (int v = 0; v < NV; v++)
+        for (int v = 0; v < nv; v++)
             filter[v] = ((const vec *)f)[v];
 #pragma GCC unroll 16
         for (int p = 0; p < P; p++)
 #pragma GCC unroll 4
-            for (int v = 0; v < NV; v++)
+            for (int v = 0; v < nv; v++)
                 sum[p][v] += from[p] * filter[v];
     }
 #pragma GCC unroll 16
     for (int p = 0; p < P; p++)
 #pragma GCC unroll 4
-        for (int v = 0; v < NV; v++) {
+        for (int v = 0; v < nv; v++) {
             vec *to = (vec *)(out + p * WIDTH) + v;
             if (more)
                 sum[p][v] += *to;
             *to = sum[p][v];
         }
 }
+
+/* Not inlined: then what is added to x is added once for all P. */
+#define TILE(nv)                                                                                   \
+    static __attribute__((noinline)) void tile##nv(const float *x, const float *f, int64_t count,  \
+                                                   const int32_t *at, float *out, int more)        \
+    {                                                                                              \
+        add(x, f, count, at, out, more, nv < NV ? nv : NV);                                        \
+    }
+TILE(1)
+TILE(2)
+TILE(3)
+TILE(4)
+
+typedef void tile_function(const float *, const float *, int64_t, const int32_t *, float *, int);
+static tile_function *const tiles[] = {tile1, tile2, tile3, tile4};
 
 /* sums[count][WIDTH] to `count` neighbours of each of the filters' outputs. */
 static void store(const struct shape *sh, const float *sums, int64_t count, int64_t width, float *y)
@@ -282,6 +297,7 @@ static void add_chunk(const struct shape *sh, int64_t t, const float *f, int64_t
     if (own->phase != t % sh->window)
         find_places(sh, t % sh->window, some);
     own->phase = t % sh->window;
+    tile_function *tile = tiles[(width - 1) / LANES];
     float *out = own->sums;
     for (int64_t l = 0; l < count; l++) {
         float *y = output(sh, Y, k, first + l);
