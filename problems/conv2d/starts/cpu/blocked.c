@@ -43,6 +43,14 @@ typedef float vec __attribute__((vector_size(VB), aligned(4), may_alias));
 typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
 typedef float oct __attribute__((vector_size(32)));
 
+#ifdef __clang__ /* which would use half of a register, and unroll after it has placed arrays */
+#define INLINE inline __attribute__((always_inline, min_vector_width(8 * VB)))
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define INLINE inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
 enum { LANES = VB / 4, WIDTH = NV * LANES, KEPT = 1152, THREADS = 128 };
 
 struct shape {
@@ -75,8 +83,7 @@ static int64_t max64(int64_t a, int64_t b)
 }
 
 /* Four numbers of each of rows i, i + 4, ... */
-static inline __attribute__((always_inline)) vec quads(const float *const row[LANES], int i,
-                                                       int64_t at)
+static INLINE vec quads(const float *const row[LANES], int i, int64_t at)
 {
     quad a = *(const quad *)(row[i] + at), b = *(const quad *)(row[i + 4] + at);
     oct ab = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -103,8 +110,7 @@ static inline __attribute__((always_inline)) vec quads(const float *const row[LA
 #define SHUFFLE(a, b, how) __builtin_shufflevector(a, b, EACH(how))
 
 /* Columns [at, at + 4) of LANES rows. */
-static inline __attribute__((always_inline)) void turn(const float *const row[LANES], int64_t at,
-                                                       vec out[4])
+static INLINE void turn(const float *const row[LANES], int64_t at, vec out[4])
 {
     vec a = quads(row, 0, at), b = quads(row, 1, at), c = quads(row, 2, at), d = quads(row, 3, at);
     vec low = SHUFFLE(a, b, LOW), more = SHUFFLE(c, d, LOW);
@@ -156,8 +162,7 @@ static void find_places(const struct shape *sh, int64_t phase, int64_t count)
 
 /* A row by its remainders, with zeros before and behind. What is written past an end is written
  * again with what comes after it. */
-static inline __attribute__((always_inline)) void spread(const struct shape *sh, const float *from,
-                                                         float *to, const int64_t step)
+static INLINE void spread(const struct shape *sh, const float *from, float *to, const int64_t step)
 {
     for (int64_t q = 0; q < step; q++, to += sh->pitch) {
         int64_t shift = q - sh->pad, j = shift < 0 ? (-shift + step - 1) / step : 0;
@@ -214,37 +219,39 @@ static void copy(const struct shape *sh, const float *X, int64_t first, int64_t 
 }
 
 /* out[P][WIDTH] = (or +=) the products of `count` taps, for the first nv vectors of filters. */
-static inline __attribute__((always_inline)) void add(const float *x, const float *f, int64_t count,
-                                                      const int32_t *at, float *out, int more,
-                                                      const int nv)
+static INLINE void add(const float *x, const float *f, int64_t count, const int32_t *at, float *out,
+                       int more, const int nv)
 {
     vec sum[P][NV];
-#pragma GCC unroll 16
-    for (int p = 0; p < P; p++)
-#pragma GCC unroll 4
+    UNROLL
+    for (int p = 0; p < P; p++) {
+        UNROLL
         for (int v = 0; v < nv; v++)
             sum[p][v] = (vec){0};
+    }
     for (int64_t t = 0; t < count; t++, f += WIDTH) {
         const float *from = x + at[t];
         vec filter[NV];
-#pragma GCC unroll 4
+        UNROLL
         for (int v = 0; v < nv; v++)
             filter[v] = ((const vec *)f)[v];
-#pragma GCC unroll 16
-        for (int p = 0; p < P; p++)
-#pragma GCC unroll 4
+        UNROLL
+        for (int p = 0; p < P; p++) {
+            UNROLL
             for (int v = 0; v < nv; v++)
                 sum[p][v] += from[p] * filter[v];
+        }
     }
-#pragma GCC unroll 16
-    for (int p = 0; p < P; p++)
-#pragma GCC unroll 4
+    UNROLL
+    for (int p = 0; p < P; p++) {
+        UNROLL
         for (int v = 0; v < nv; v++) {
             vec *to = (vec *)(out + p * WIDTH) + v;
             if (more)
                 sum[p][v] += *to;
             *to = sum[p][v];
         }
+    }
 }
 
 /* Not inlined: then what is added to x is added once for all P. */
