@@ -29,7 +29,7 @@ from torch_module import (
     spread,
     structure_of,
 )
-from torch_rows import SEED, Refused, check_size, few_rows, given_arguments
+from torch_rows import SEED, Refused, check_size, few_rows, given_arguments, without_compiler
 
 INPUTS_MOST, OUTPUTS_MOST = 1024, 16  # src/eval/problem/problem.h
 MATTERS_MOST = 64  # parameters: a call of the module for each
@@ -357,13 +357,14 @@ class Described:
     def flops(self):
         """Products and sums of matrix products and convolutions; on no memory at all."""
         try:
-            from torch.utils.flop_counter import FlopCounterMode
+            from torch.utils import flop_counter
 
+            without_compiler(getattr(flop_counter, "_FlopCounterMode", flop_counter.FlopCounterMode))
             if self.meta is None:
                 return None
 
             def count(arguments):
-                counter = FlopCounterMode(display=False)
+                counter = flop_counter.FlopCounterMode(display=False)
                 with counter:
                     self.run_meta(arguments)
                 return counter.get_total_flops()
