@@ -102,7 +102,7 @@ static void test_waited_for(void **state)
 
 static char state_of(int pid)
 {
-    char path[40], name;
+    char path[40], name = 0;
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
     FILE *file = fopen(path, "r");
     if (file == NULL || fscanf(file, "%*d (%*[^)]) %c", &name) != 1)
