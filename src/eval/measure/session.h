@@ -32,6 +32,10 @@ struct measure_request {
     double best_ns;     /* 0: none yet */
     double behind;      /* of a look: how many times as long is not worth more */
     uint64_t within_ms; /* what can be left out is, to be done by then; 0: no hurry */
+    /* Between two samples, where nothing is under way: who else waits for the clock may have it for
+     * a while. How long that took, in ns. NULL: nobody is let in. */
+    uint64_t (*breathe)(void *breather);
+    void *breather;
     const struct rival_kernel *rival; /* it stands in the baseline's place; NULL: none */
 };
 

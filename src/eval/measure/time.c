@@ -94,7 +94,10 @@ static int next_set(struct timing *timing, struct set **set, struct arrangement 
                     struct err *err)
 {
     struct bench *bench = timing->bench;
+    const struct measure_request *request = bench->request;
     *set = NULL;
+    if (request->breathe != NULL)
+        timing->started_ns += request->breathe(request->breather);
     for (size_t tries = 0; tries < 4 * POOL_MOST; tries++) {
         if (atomic_load(&bench->session->cancelled))
             return err_set(err, ERR_CANCELLED, "cancelled");

@@ -201,6 +201,13 @@ static void run_check(void *argument)
                       evaluate->request.arena, &evaluate->evaluation, &evaluate->err);
 }
 
+/* A last measurement has the device for ten seconds, a look for 30 ms. */
+static uint64_t breathe(void *argument)
+{
+    struct evaluate *evaluate = (struct evaluate *)argument;
+    return turn_breathe(evaluate->request.worker, &evaluate->turn);
+}
+
 static void run_time(void *argument)
 {
     struct evaluate *evaluate = (struct evaluate *)argument;
@@ -222,6 +229,7 @@ static void run_finish(void *argument)
         return; /* the first error is the one that tells */
     evaluate->status = status;
     evaluate->err = err;
+    evaluate->evaluation.stage_ms[STAGE_CHECK] += evaluate->looked.stage_ms[STAGE_CHECK];
     const struct evaluation *evaluation = &evaluate->evaluation;
     if (evaluation->verdict == VERDICT_KERNEL &&
         lane_beaten(&worker->lane, worker->problem, evaluation->time_ns.median))
@@ -242,6 +250,8 @@ static enum task_result step_waiting(struct evaluate *evaluate)
         return TASK_WAIT;
     slots_release(&evaluate->ahead_slot);
     evaluate->measure.alone = worker->sessions.used == 1;
+    evaluate->measure.breathe = breathe;
+    evaluate->measure.breather = evaluate;
     if (answer_from_memory(evaluate)) /* its twin was in flight when this one came */
         return end(evaluate);
     if (evaluate->late) {
@@ -321,7 +331,6 @@ static enum task_result step_checking(struct evaluate *evaluate)
         return TASK_WAIT;
     turn_end(&evaluate->turn);
     slots_release(&evaluate->core_slot);
-    evaluate->evaluation.stage_ms[STAGE_CHECK] += evaluate->looked.stage_ms[STAGE_CHECK];
     task_move(task, is_passing(evaluate) && !task->cancel_requested ? TIMING : FINISHING);
     evaluate->work.done = false;
     return TASK_AGAIN;

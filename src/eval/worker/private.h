@@ -20,6 +20,7 @@ struct turn {
     struct timer timer;
     uint64_t since_ns;    /* 0: has not waited */
     uint64_t patience_ns; /* 0: the usual */
+    uint64_t held_ns;     /* since when, alone or since others were let in */
     bool queued, taken, shared;
 };
 
@@ -74,6 +75,9 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
 /* The same for what a device does while nothing is timed: beside others who do so, too, and not
  * beside who times. True at once on the host's cores, where those belong to the lane. */
 bool turn_share(struct worker *worker, struct turn *turn, struct task *owner, const char *id);
+/* Any thread, of who has it and times on a device: where others wait, and it was not theirs for a
+ * while, they come first. How long that took, in ns. Blocks. */
+uint64_t turn_breathe(const struct worker *worker, struct turn *turn);
 void turn_end(struct turn *turn); /* also before it was taken */
 
 /* --- ceilings.c --- */

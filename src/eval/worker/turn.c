@@ -7,24 +7,42 @@
 #include "eval/worker/private.h"
 
 #include <stdio.h>
+#include <time.h>
 
 /* Asking takes a core for some us, which a device's own clock does not see. */
 enum { ASK_AGAIN_MS = 40, ASK_DEVICE_MS = 5, PATIENCE_S = 90 /* nobody times for so long */ };
+enum { QUEUE_PATH = 320 };
+static const uint64_t breath_ns = 300000000;
 static const uint64_t patience_ns = PATIENCE_S * UINT64_C(1000000000);
+
+static void queue_path(const struct lane_facts *lane, const char *folder, char path[QUEUE_PATH])
+{
+    if (folder != NULL)
+        snprintf(path, QUEUE_PATH, "%s/power", folder);
+    else
+        snprintf(path, QUEUE_PATH, "/sys/devices/system/cpu/cpu%d/topology", lane->cores[0]);
+}
 
 static bool take_both(struct turn *turn, const struct lane_facts *lane, const char *folder,
                       int *busy)
 {
-    char queue[320];
-    if (folder != NULL)
-        snprintf(queue, sizeof queue, "%s/power", folder);
-    else
-        snprintf(queue, sizeof queue, "/sys/devices/system/cpu/cpu%d/topology", lane->cores[0]);
+    char queue[QUEUE_PATH];
+    queue_path(lane, folder, queue);
     *busy = lane->cores[0];
     turn->queued = turn->queued || core_lock_try_folder(&turn->queue, queue, false);
     return turn->queued &&
            (folder != NULL ? core_lock_try_folder(&turn->lock, folder, turn->shared)
                            : core_lock_try(&turn->lock, lane->cores, lane->core_count, busy));
+}
+
+/* Whoever waits has the queue. */
+static bool is_wanted(struct turn *turn, const struct lane_facts *lane, const char *folder)
+{
+    char queue[QUEUE_PATH];
+    queue_path(lane, folder, queue);
+    bool wanted = !core_lock_try_folder(&turn->queue, queue, false);
+    core_lock_release(&turn->queue);
+    return wanted;
 }
 
 static void leave_queue(struct turn *turn)
@@ -73,6 +91,7 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
     }
     if (turn->taken) {
         leave_queue(turn);
+        turn->held_ns = now;
         return true;
     }
     if (turn->since_ns == 0) {
@@ -83,6 +102,23 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
     }
     timer_start(owner->loop, &turn->timer, owner, folder != NULL ? ASK_DEVICE_MS : ASK_AGAIN_MS);
     return false;
+}
+
+uint64_t turn_breathe(const struct worker *worker, struct turn *turn)
+{
+    const struct timespec rest = {.tv_nsec = ASK_DEVICE_MS * 1000000L};
+    const char *folder = folder_of(worker);
+    uint64_t begun = clock_now_ns();
+    int busy;
+    if (!turn->taken || folder == NULL || begun < turn->held_ns + breath_ns ||
+        !is_wanted(turn, &worker->lane, folder))
+        return 0;
+    core_lock_release(&turn->lock);
+    while (!take_both(turn, &worker->lane, folder, &busy) && clock_now_ns() - begun < patience_ns)
+        nanosleep(&rest, NULL);
+    leave_queue(turn);
+    turn->held_ns = clock_now_ns();
+    return turn->held_ns - begun;
 }
 
 void turn_end(struct turn *turn)

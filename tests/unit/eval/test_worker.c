@@ -344,6 +344,46 @@ static void test_who_waits_waits(void **state)
     assert_int_equal(asks(true, true), 0);
 }
 
+static void *breathes(void *argument)
+{
+    struct waiter *waiter = (struct waiter *)argument;
+    return turn_breathe(&waiter->worker, &waiter->turn) > 0 ? waiter : NULL;
+}
+
+/* Who times on a device for long lets those in who wait for it, and has it again after them. */
+static void test_who_times_lets_others_in(void **state)
+{
+    struct folder folder;
+    struct waiter waiter = {.turn = {.taken = true}};
+    struct core_lock queue = {.count = 0};
+    char power[sizeof folder.path + 8];
+    pthread_t thread;
+    void *let;
+    (void)state;
+    folder_make(&folder);
+    snprintf(power, sizeof power, "%s/power", folder.path);
+    assert_int_equal(mkdir(power, 0700), 0);
+    waiter.worker.lane.lock_path = folder.path;
+    assert_true(core_lock_try_folder(&waiter.turn.lock, folder.path, false));
+    assert_null(breathes(&waiter)); /* nobody waits */
+    assert_false(core_lock_try_folder(&waiter.others, folder.path, false));
+    assert_true(core_lock_try_folder(&queue, power, false));
+    waiter.turn.held_ns = UINT64_MAX / 2; /* not for long yet */
+    assert_null(breathes(&waiter));
+    waiter.turn.held_ns = 0;
+    assert_int_equal(pthread_create(&thread, NULL, breathes, &waiter), 0);
+    while (!core_lock_try_folder(&waiter.others, folder.path, false))
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    core_lock_release(&queue);
+    core_lock_release(&waiter.others);
+    assert_int_equal(pthread_join(thread, &let), 0);
+    assert_non_null(let);
+    assert_int_equal(waiter.turn.lock.count, 1);
+    assert_false(core_lock_try_folder(&waiter.others, folder.path, false));
+    turn_end(&waiter.turn);
+    folder_remove(&folder);
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -374,6 +414,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_cancelling, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_problem_is_checked, set_up, tear_down),
         cmocka_unit_test(test_who_waits_waits),
+        cmocka_unit_test(test_who_times_lets_others_in),
         cmocka_unit_test_setup_teardown(test_the_end, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("worker", tests, NULL, NULL);
