@@ -11,10 +11,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -263,16 +265,27 @@ static void take(struct pollfd *stream, struct buf *text)
         stream->fd = -1;
 }
 
-/* Until it has exited and both ends are closed; false at the deadline. */
-static bool collect(pid_t pid, struct pollfd polled[3], uint64_t deadline_ns,
-                    struct buf *const texts[2])
+/* A process's folder of tasks has a link from each, and two more. */
+static bool is_crowd(pid_t pid, unsigned threads_max)
 {
+    char path[40];
+    struct stat tasks;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    return threads_max > 0 && stat(path, &tasks) == 0 && tasks.st_nlink > (nlink_t)threads_max + 2;
+}
+
+/* Until it has exited and both ends are closed; false at the deadline. */
+static bool collect(pid_t pid, struct pollfd polled[3], uint64_t deadline_ns, unsigned threads_max,
+                    bool *crowd, struct buf *const texts[2])
+{
+    enum { PATIENCE_MS = 60000, LOOK_MS = 20 };
+    const uint64_t wait_ms = threads_max > 0 ? LOOK_MS : PATIENCE_MS;
     while (polled[0].fd >= 0 || polled[1].fd >= 0 || polled[2].fd >= 0) {
         uint64_t now = clock_now_ns();
-        if (now >= deadline_ns)
-            return false;
+        if (now >= deadline_ns || (*crowd = is_crowd(pid, threads_max)))
+            return *crowd;
         uint64_t left = (deadline_ns - now) / NS_PER_MS + 1;
-        if (poll(polled, 3, left < 60000 ? (int)left : 60000) <= 0)
+        if (poll(polled, 3, (int)(left < wait_ms ? left : wait_ms)) <= 0)
             continue;
         for (int i = 0; i < 2; i++)
             take(&polled[i], texts[i]);
@@ -305,10 +318,14 @@ int spawn_run(const struct spawn_spec *spec, uint64_t timeout_ms, int exit_code,
         struct pollfd polled[3] = {{.fd = pipes[0][0], .events = POLLIN},
                                    {.fd = pipes[1][0], .events = POLLIN},
                                    {.fd = pidfd, .events = POLLIN}};
-        bool in_time = collect(pid, polled, clock_now_ns() + timeout_ms * NS_PER_MS, texts);
+        bool crowd = false, in_time = collect(pid, polled, clock_now_ns() + timeout_ms * NS_PER_MS,
+                                              spec->threads_max, &crowd, texts);
         siginfo_t info = spawn_kill(pid);
         if (!in_time)
             status = err_set(err, ERR_TIMEOUT, "%s took too long", name);
+        else if (crowd)
+            status =
+                err_set(err, ERR_CHILD, "%s had more than %u threads", name, spec->threads_max);
         else if (info.si_code != CLD_EXITED) {
             (void)err_set(err, ERR_CHILD, "%s was killed by signal %d", name, info.si_status);
             status = info.si_status;

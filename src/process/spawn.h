@@ -24,6 +24,7 @@ struct spawn_spec {
     uint64_t memory_max_bytes; /* RLIMIT_AS; 0: none */
     uint64_t file_max_bytes;   /* RLIMIT_FSIZE; 0: none */
     uint64_t cpu_max_s;        /* RLIMIT_CPU; 0: none */
+    unsigned threads_max;      /* spawn_run() ends who has more; 0: none */
     bool outlives;             /* a session of its own, which goes on without us */
 };
 
@@ -36,7 +37,7 @@ int spawn(const struct spawn_spec *spec, const int standard[3], pid_t *pid, int 
 /* Blocks until the child has exited and both streams are at their end; what is left of its group is
  * killed. The first bytes of stdout and stderr go to `out` and `errors` (NULL: /dev/null). Past
  * `timeout_ms` the group is killed: ERR_TIMEOUT. ERR_CHILD where it ends in another way than with
- * `exit_code`; then returns the signal that killed it, or -1. */
+ * `exit_code`, or has too many threads; then returns the signal that killed it, or -1. */
 int spawn_run(const struct spawn_spec *spec, uint64_t timeout_ms, int exit_code, struct buf *out,
               struct buf *errors, struct err *err) MUST_USE;
 

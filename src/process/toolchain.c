@@ -134,6 +134,7 @@ int tool_run(const struct tool *tool, struct buf *out, struct buf *errors, struc
                                     .name = tool->argv[0],
                                     .env = tool->env != NULL ? tool->env : plain,
                                     .fds = tool->fds,
-                                    .fd_count = tool->fd_count};
+                                    .fd_count = tool->fd_count,
+                                    .threads_max = tool->threads_max};
     return spawn_run(&spec, tool->timeout_ms, tool->exit_code, out, errors, err) != 0 ? -1 : 0;
 }

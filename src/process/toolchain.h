@@ -32,6 +32,7 @@ struct tool {
     size_t fd_count;
     uint64_t timeout_ms;
     int exit_code; /* that means success */
+    unsigned threads_max;
 };
 
 /* Runs it in the sandbox, blocking. Its first bytes go to `out` and `errors` (each may be NULL).

@@ -2,6 +2,7 @@
 #include "eval/cpu/sanitize.h"
 
 #include "base/random.h"
+#include "eval/cpu/hold.h"
 #include "eval/cpu/private.h"
 #include "process/clean.h"
 #include "process/toolchain.h"
@@ -80,6 +81,7 @@ static int call_once(const struct lane_facts *lane, const struct region *region,
                             .reads = (const char *const[]){artifact, "/proc/cpuinfo", NULL},
                             .fds = (int[]){numbers, region->inputs_read_fd, region->outputs_fd},
                             .fd_count = 3,
+                            .threads_max = HOLD_THREADS_MOST,
                             .exit_code = exit_code,
                             .timeout_ms = timeout_ms > LEAST_MS ? timeout_ms : LEAST_MS};
         result = tool_run(&tool, NULL, said, err);

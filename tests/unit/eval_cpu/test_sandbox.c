@@ -174,6 +174,27 @@ static void sanitized_programs_reach_nobody(void **state)
     }
 }
 
+/* As the runner does of the fast build: a machine has an end of threads. */
+static void sanitized_programs_have_few_threads(void **state)
+{
+    static const char text[] =
+        "#include <pthread.h>\n#include <unistd.h>\n"
+        "static void *stay(void *none) { for (;;) pause(); return none; }\n"
+        "%s{ pthread_t thread;\n"
+        "  for (int i = 0; i < 300; i++) pthread_create(&thread, 0, stay, 0);\n"
+        "  sleep(4); C[0] = 1; }";
+    char source[1024];
+    (void)state;
+    BUF_LOCAL(report, 4096);
+    snprintf(source, sizeof source, text, KIT_SIGNATURE);
+    if (kit_compile(&kit, "k.c", source, BUILD_SANITIZED) != 0)
+        fail_msg("%s", buf_text(&kit.said));
+    assert_int_equal(backend_cpu.sanitize(&kit.lane, &kit.region, kit.build.artifact, NULL,
+                                          &kit.call, 1, false, &report, &kit.err),
+                     -1);
+    assert_int_equal(kit.err.code, ERR_CHILD);
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -183,6 +204,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(descriptors_do_not_leak, set_up, tear_down),
         cmocka_unit_test(nobody_outlives_the_parent),
         cmocka_unit_test_setup_teardown(sanitized_programs_reach_nobody, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(sanitized_programs_have_few_threads, set_up, tear_down),
     };
     if (kit_internal(argc, argv, &code))
         return code;
