@@ -13,7 +13,7 @@ whoever reads it does not believe. What is wrong with the candidate goes to stde
     server        Triton imported and warm; reads no source
       job         a fork for each request; reads its JSON, starts the rest, and gathers what they wrote
         front     the candidate's module code runs here, and what it leaves is text: Triton's first intermediate
-                  language. No files but the Python's, nothing to write to, no other process, no program
+                  language. No files but the Python's, nothing to write to, no other process or thread, no program
         back      one for each kernel: from that text to a cubin. No code of the candidate's: whatever a module patches
                   is patched in the process before. It may run ptxas, and write to a folder of its own
 
