@@ -1,9 +1,13 @@
 #include "eval/webgpu/device.h"
 
+#include "base/file.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum { VERSION_LEAST = 29 << 24 };
 
@@ -177,10 +181,21 @@ int wgpu_device_open(struct device *device, int index, struct err *err)
     return request(device, err);
 }
 
+/* A sanitizer has terabytes, which are addresses alone. */
+static uint64_t data_bytes(void)
+{
+    BUF_LOCAL(text, 4096);
+    const char *at = file_read("/proc/self/statm", &text, NULL) == 0 ? buf_text(&text) : "";
+    for (int i = 0; i < 5; i++)
+        at += strcspn(at, " ") + (strchr(at, ' ') != NULL);
+    return strtoull(at, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 void wgpu_bound_memory(const struct device *device, uint64_t tensor_bytes)
 {
     const uint64_t driver_bytes = UINT64_C(2) << 30;
-    const struct rlimit most = {driver_bytes + tensor_bytes, driver_bytes + tensor_bytes};
+    uint64_t bytes = data_bytes() + driver_bytes + tensor_bytes;
+    const struct rlimit most = {bytes, bytes};
     if (device->software)
         (void)setrlimit(RLIMIT_DATA, &most);
 }

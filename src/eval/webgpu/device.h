@@ -30,8 +30,8 @@ size_t wgpu_adapters(const struct wgpu *wgpu, wgpu_handle adapters[ADAPTERS_MOST
 /* device->wgpu is open. ERR_ENVIRONMENT where there is no such adapter, or it has no timestamps. */
 int wgpu_device_open(struct device *device, int index, struct err *err) MUST_USE;
 
-/* Where it computes on the CPU: memory of this process, beside so many bytes for tensors. Drivers
- * unroll what a shader says, and give up at no size. */
+/* Where it computes on the CPU: how much more memory this process takes, beside so many bytes for
+ * tensors. Drivers unroll what a shader says, and give up at no size. */
 void wgpu_bound_memory(const struct device *device, uint64_t tensor_bytes);
 
 /* What was asked of the device between the two went well; else device->error and device->said. */
