@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "process/python_child.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,8 +32,7 @@ static const char *bytecode_folder(struct arena *arena)
 
 /* Seven lines: something that says that the package came, the two prefixes, the two versions, where
  * its byte code lies if not beside it, and where it lies itself. Who has no such thing to say ends
- * after five. What torch.compile imports is twice as much again: byte code of that comes behind the
- * answer, once. */
+ * after five. */
 static const char before[] =
     "import importlib.util, os, sys\n"
     "spec = importlib.util.find_spec('%s')\n"
@@ -58,16 +59,7 @@ static const char loads_numpy[] =
     "    dlopen(parts[0], os.RTLD_NOW)\n";
 static const char after[] =
     "print('found', sys.prefix, sys.base_prefix, sys.version.split()[0], version,\n"
-    "      own, os.path.dirname(origin), sep='\\n', flush=True)\n"
-    "compiler = own and spec.name == 'torch' and os.path.join(os.path.dirname(spec.origin), "
-    "'_inductor/compile_fx.py')\n"
-    "if compiler and not os.path.exists(importlib.util.cache_from_source(compiler)):\n"
-    "    for name in ('compile_fx', 'codegen.triton', 'runtime.triton_heuristics', 'choices',\n"
-    "                 'codegen.wrapper_fxir', 'codegen.cuda.device_op_overrides'):\n"
-    "        try:\n"
-    "            importlib.import_module('torch._inductor.' + name)\n"
-    "        except Exception:\n"
-    "            pass\n";
+    "      own, os.path.dirname(origin), sep='\\n', flush=True)\n";
 
 static const char *script_for(struct search *search)
 {
@@ -76,14 +68,6 @@ static const char *script_for(struct search *search)
     const char *import =
         search->loads ? loads_numpy : arena_printf(search->arena, imports_it, search->package);
     return arena_printf(search->arena, "%s%s%s", head, import, after);
-}
-
-/* It goes on while we do, for seconds, and ends with us. */
-static void let_go_on(struct child *child)
-{
-    static struct child writes;
-    child_stop(&writes);
-    writes = *child;
 }
 
 static bool ask(struct search *search, const char *path, struct err *err)
@@ -110,12 +94,37 @@ static bool ask(struct search *search, const char *path, struct err *err)
     found->bytecode = own ? arena_strdup(search->arena, line) : "";
     own = own && child_line(&child, timeout_ms, &line, &ignored) == 0;
     found->folder = own ? arena_strdup(search->arena, line) : "";
-    if (fine && !numpy && *found->bytecode != '\0')
-        let_go_on(&child);
-    else
-        child_stop(&child);
+    child_stop(&child);
     found->path = path;
     return fine;
+}
+
+void interpreter_fill(const struct interpreter *found)
+{
+    enum { SCRIPT_MOST = 2048 };
+    static const char text[] =
+        "import fcntl, importlib, os, sys\n"
+        "mark, sys.pycache_prefix, sys.dont_write_bytecode = '%s', '%s', False\n"
+        "lock = os.open(mark + '.lock', os.O_CREAT | os.O_RDWR, 0o600)\n"
+        "fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)\n" /* ends where another one fills it */
+        "for name in ('compile_fx', 'codegen.triton', 'runtime.triton_heuristics', 'choices',\n"
+        "             'codegen.wrapper_fxir', 'codegen.cuda.device_op_overrides'):\n"
+        "    try:\n"
+        "        importlib.import_module('torch._inductor.' + name)\n"
+        "    except Exception:\n"
+        "        pass\n"
+        "open(mark, 'w').close()\n";
+    static const char *const env[] = {"LC_ALL=C.UTF-8", NULL};
+    static struct child fills;
+    struct err ignored;
+    char mark[PATH_MAX], script[2 * PATH_MAX + SCRIPT_MOST];
+    snprintf(mark, sizeof mark, "%s/compiler-%s", found->bytecode, found->package);
+    if (*found->bytecode == '\0' || fills.pid != 0 || strpbrk(mark, "'\\\n\r") != NULL ||
+        file_exists(mark))
+        return;
+    snprintf(script, sizeof script, text, mark, found->bytecode);
+    const char *const argv[] = {found->path, "-I", "-B", "-c", script, NULL};
+    (void)!child_start(&fills, argv, env, NULL, 0, &ignored);
 }
 
 static bool probe(struct search *search, const char *path)

@@ -24,3 +24,7 @@ int interpreter_find(const char *configured, const char *package, struct arena *
  * loaded is enough. `package` is "". */
 int interpreter_find_numpy(const char *configured, struct arena *arena,
                            struct interpreter *interpreter, struct err *err) MUST_USE;
+
+/* Where a PyTorch has such a folder, byte code of what its compiler imports, too: twice as much as
+ * itself. Once; by a process that goes on for seconds while we do, and ends with us. */
+void interpreter_fill(const struct interpreter *found);

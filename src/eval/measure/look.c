@@ -90,6 +90,7 @@ int session_look(struct session *session, const struct measure_request *request,
     if (status == 0 && !bench->ended)
         status = bench_open(bench, err);
     baselines_hold(session, true);
+    session_stop_drawing(session);
     if (status == 0 && !bench->ended)
         status = look(bench, samples, &count, err);
     *fastest_ns = fastest(samples, count);

@@ -282,6 +282,7 @@ int session_time(struct session *session, struct err *err)
         return 0;
     bench->stage = STAGE_TIME;
     baselines_hold(session, true);
+    session_stop_drawing(session);
     double sets_ms = session->costs.spent_ms;
     int status = time_pinned(bench, err);
     bench->on_sets.time_ms = session->costs.spent_ms - sets_ms;

@@ -121,11 +121,11 @@ void reference_draw_given(struct reference *reference, const struct layout *layo
         (void)!reference->ops->draw_given(reference, layout, seed, values, &ignored);
 }
 
-void reference_draw_ahead(struct reference *reference, const uint64_t *seeds, size_t count)
+bool reference_draw_ahead(struct reference *reference, const uint64_t *seeds, size_t count)
 {
     struct err ignored;
-    if (reference->ops->draw_ahead != NULL)
-        (void)!reference->ops->draw_ahead(reference, seeds, count, &ignored);
+    return reference->ops->draw_ahead != NULL &&
+           reference->ops->draw_ahead(reference, seeds, count, &ignored) == 0;
 }
 
 const char *reference_double_steps(struct reference *reference, bool rounded, struct arena *arena)

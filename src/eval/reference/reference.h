@@ -79,9 +79,9 @@ void reference_shape_input(const struct reference *reference, size_t input,
  * Where it has none, or they cannot be had for this shape, `values` stay. */
 void reference_draw_given(struct reference *reference, const struct layout *layout, uint64_t seed,
                           unsigned char *const *values);
-/* The same will be asked for under these seeds next: they can be drawn while other things are
- * computed. */
-void reference_draw_ahead(struct reference *reference, const uint64_t *seeds, size_t count);
+/* The same will be asked for under these seeds next: they are drawn while other things are done,
+ * and the definition's process is not paused. False: only when they are asked for. */
+bool reference_draw_ahead(struct reference *reference, const uint64_t *seeds, size_t count);
 /* Places in the definition's file that compute in float64 whatever they are given, for people; ""
  * where none are seen. Asked where results of it were float64's, or `rounded` from them. */
 const char *reference_double_steps(struct reference *reference, bool rounded, struct arena *arena);

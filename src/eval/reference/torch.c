@@ -275,7 +275,7 @@ static int draw_ahead(struct reference *reference, const uint64_t *seeds, size_t
     struct json json;
     const struct value *answer;
     if (!is_apart(python) || !is_given(python->problem))
-        return 0;
+        return -1;
     if (python_ensure(python, err) != 0)
         return -1;
     python_begin(python, &json, "ahead");
@@ -315,6 +315,7 @@ static struct reference *aside(struct reference *reference, const char *name,
     struct reference *beside = NULL;
     if (!is_apart(first) || strcmp(name, first->compiled.baseline) != 0)
         return NULL;
+    interpreter_fill(&first->interpreter); /* in vain for this one: for those that come */
     return open_new(first, layout, &beside, err) == 0 ? beside : NULL;
 }
 

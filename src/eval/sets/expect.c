@@ -427,7 +427,7 @@ static int expect(struct session *session, struct set *set, struct err *err)
     if (status != 0)
         status = give_up(session, set, err);
     struct subject *subject = reference_subject(session->reference);
-    if (subject != NULL)
+    if (subject != NULL && session->drawn_ahead == 0)
         subject->ops->pause(subject); /* its threads may spin on for a while */
     return status;
 }

@@ -68,6 +68,8 @@ struct session {
     const struct shape *long_shape; /* small, with sums as long as the main shape's; or that */
     struct shape shapes[SHAPES_MOST];
     size_t pool_count, case_count, refreshed;
+    size_t
+        drawn_ahead; /* sets that the definition's process draws by itself, and was not asked for */
     size_t hidden_case, edge_case;   /* where these begin among `cases` */
     struct set pool[POOL_MOST];      /* of the main shape */
     struct set cases[CASES_MOST];    /* of check shapes, edge cases, hidden shapes */

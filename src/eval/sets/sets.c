@@ -112,6 +112,8 @@ void set_draw(struct session *session, struct set *set)
     for (size_t i = 0; i < session->problem->input_count; i++)
         reference_shape_input(session->reference, i, set->distribution,
                               &set->shape->layout.inputs[i], set->inputs[i]);
+    if (set->distribution == DRAW_GIVEN && session->drawn_ahead > 0)
+        session->drawn_ahead--;
     if (set->distribution == DRAW_GIVEN)
         reference_draw_given(session->reference, &set->shape->layout, set->seed, set->inputs);
     set->drawn = true;
@@ -159,7 +161,16 @@ void session_draw_ahead(struct session *session)
             set_fill(session, set);
         seeds[known++] = set->seed;
     }
-    reference_draw_ahead(session->reference, seeds, known);
+    if (known > 0 && reference_draw_ahead(session->reference, seeds, known))
+        session->drawn_ahead = known;
+}
+
+void session_stop_drawing(struct session *session)
+{
+    struct subject *subject = reference_subject(session->reference);
+    if (session->drawn_ahead > 0 && subject != NULL)
+        subject->ops->pause(subject);
+    session->drawn_ahead = 0;
 }
 
 /* --- which sets there are --- */

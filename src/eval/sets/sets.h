@@ -76,6 +76,7 @@ void set_draw(struct session *session, struct set *set);
 void session_fill(struct session *session); /* sets, while the reference is not ready yet */
 /* The first of those whose inputs the definition's own file draws, while others are computed. */
 void session_draw_ahead(struct session *session);
+void session_stop_drawing(struct session *session); /* something is to be timed */
 /* The parts of set_expect(), for who has the results already (expect.c) */
 struct results {
     void *honest[OUTPUTS_MAX], *lower[OUTPUTS_MAX];
