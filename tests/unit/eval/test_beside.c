@@ -123,11 +123,14 @@ static void test_held(void **state)
     assert_int_equal(tear_down(&(void *){&f}), 0);
     begin(&f, "# right\n", (struct session_options){.baseline = "eager", .final = true});
     const struct baseline *baseline = compiled(f.session);
-    assert_true(baseline_pending(baseline));
+    assert_true(baseline_pending(baseline) && f.session->drawn_ahead > 0);
     int pid = reference_subject(baseline->own)->pid;
     assert_int_equal(session_check(f.session, &f.request, f.arena, &evaluation, &f.err), 0);
+    f.session->drawn_ahead = 1; /* as if one of them were left */
     assert_int_equal(session_time(f.session, &f.err), 0);
     assert_int_equal(state_of(pid), 'T');
+    assert_int_equal(f.session->drawn_ahead, 0); /* nor is anything drawn */
+    assert_int_equal(state_of(reference_subject(f.session->reference)->pid), 'T');
     assert_int_equal(session_finish(f.session, &f.err), 0);
     assert_int_not_equal(state_of(pid), 'T');
     assert_true(baseline_pending(baseline)); /* nobody has asked for it */
