@@ -126,7 +126,7 @@ static void test_held(void **state)
     assert_true(baseline_pending(baseline) && f.session->drawn_ahead > 0);
     int pid = reference_subject(baseline->own)->pid;
     assert_int_equal(session_check(f.session, &f.request, f.arena, &evaluation, &f.err), 0);
-    f.session->drawn_ahead = 1; /* as if one of them were left */
+    f.session->drawn_ahead = 9; /* as if some of them were left */
     assert_int_equal(session_time(f.session, &f.err), 0);
     assert_int_equal(state_of(pid), 'T');
     assert_int_equal(f.session->drawn_ahead, 0); /* nor is anything drawn */
