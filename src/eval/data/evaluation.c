@@ -150,6 +150,8 @@ void evaluation_to_json(const struct evaluation *evaluation, struct json *json)
     json_put_int(json, "passed", evaluation->checks_passed);
     json_put_int(json, "total", evaluation->checks_total);
     json_object_end(json);
+    if (evaluation->look_ns > 0.0)
+        json_put_real(json, "look_ns", evaluation->look_ns);
     json_put_object(json, "stage_ms");
     for (int i = 0; i < STAGES; i++)
         json_put_real(json, stages[i], evaluation->stage_ms[i]);
@@ -239,6 +241,7 @@ int evaluation_from_value(struct arena *arena, const struct value *value,
                            (struct interval *)((char *)&record + intervals[i].offset)))
             return refuse(err, intervals[i].key, "an interval or null");
     record.outside = value_bool(value, "outside", false);
+    record.look_ns = value_real(value, "look_ns", 0.0);
     record.left_out = arena_strdup(arena, value_text(value, "left_out", ""));
     record.unfit = arena_strdup(arena, value_text(value, "unfit", ""));
     record.unconfined = arena_strdup(arena, value_text(value, "unconfined", ""));

@@ -49,6 +49,7 @@ struct evaluation {
     const char *baseline; /* the name of what speedup is against */
     double spread;        /* A/A: of the one that strays further from itself */
     int64_t checks_passed, checks_total;
+    double look_ns; /* of a kernel that was looked at first: the fastest call then; else 0 */
     int64_t timed_samples, dropped_samples;
     double stage_ms[STAGES]; /* wall time spent; STAGE_SANITIZE 0: no sanitizer has run */
     const char *identity;    /* hash of source and tune numbers */

@@ -19,7 +19,8 @@ void cost_learn(struct session *session, const struct evaluation *evaluation,
     costs->calls_ms = fmax(0.0, evaluation->stage_ms[STAGE_CHECK] - on_sets->check_ms);
     if (samples > 0)
         costs->pair_ms = fmax(0.0, evaluation->stage_ms[STAGE_TIME] - on_sets->time_ms) / samples;
-    costs->compile_ms = evaluation->stage_ms[STAGE_COMPILE];
+    if (!session->lane->gpu) /* else it comes from disk */
+        costs->compile_ms = evaluation->stage_ms[STAGE_COMPILE];
     if (evaluation->stage_ms[STAGE_SANITIZE] > 0.0)
         costs->sanitize_ms = evaluation->stage_ms[STAGE_SANITIZE];
     if (evaluation->stage_ms[STAGE_PROFILE] > 0.0)
@@ -60,15 +61,6 @@ static double least_ms(const struct session *session)
     return session->costs.pair_ms * (pairs + pairs / 2);
 }
 
-/* Counters are read one process at a time: beside others it takes longer. */
-double cost_of_profile(const struct session *session)
-{
-    enum { DEVICE_MS = 1500 };
-    if (session->costs.profile_ms > 0.0 || !session->lane->gpu)
-        return session->costs.profile_ms;
-    return DEVICE_MS;
-}
-
 double session_final_ms(const struct session *session)
 {
     const struct costs *costs = &session->costs;
@@ -81,7 +73,7 @@ double session_final_ms(const struct session *session)
         return 0.0;
     return costs->sets_ms + costs->calls_ms + EXTRA_BUILDS * costs->compile_ms +
            fmax(cost_of_baseline(session, own) + timing_ms(session, 0.0), least_ms(session)) +
-           (session->lane->gpu ? STEADY_MS + cost_of_profile(session) : 0) +
+           (session->lane->gpu ? STEADY_MS : 0) +
            (costs->sanitize_ms > 0.0 ? costs->sanitize_ms : sanitize_ms);
 }
 
@@ -101,4 +93,13 @@ bool bench_affords(struct bench *bench, double ms, const char *what)
         return true;
     bench_note(bench, "left out for want of time: %s (about %.1f s)", what, ms / 1e3);
     return false;
+}
+
+/* Counters are read by one process at a time: beside others it takes longer. */
+double cost_of_profile(const struct session *session)
+{
+    enum { DEVICE_MS = 1500 };
+    if (session->costs.profile_ms > 0.0 || !session->lane->gpu)
+        return session->costs.profile_ms;
+    return DEVICE_MS;
 }

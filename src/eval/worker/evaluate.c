@@ -75,8 +75,10 @@ static void remember_best(const struct evaluate *evaluate)
     const struct evaluation *evaluation = &evaluate->evaluation;
     double ns = evaluation->time_ns.median;
     if (evaluate->of_run && evaluation->verdict == VERDICT_KERNEL && !evaluation->dropped &&
-        (worker->best_ns <= 0.0 || ns < worker->best_ns))
+        (worker->best_ns <= 0.0 || ns < worker->best_ns)) {
         worker->best_ns = ns;
+        worker->best_look_ns = evaluation->look_ns;
+    }
 }
 
 static void know_best(struct evaluate *evaluate)
@@ -230,6 +232,7 @@ static void run_finish(void *argument)
     evaluate->status = status;
     evaluate->err = err;
     evaluate->evaluation.stage_ms[STAGE_CHECK] += evaluate->looked.stage_ms[STAGE_CHECK];
+    evaluate->evaluation.look_ns = evaluate->look_ns;
     const struct evaluation *evaluation = &evaluate->evaluation;
     if (evaluation->verdict == VERDICT_KERNEL &&
         lane_beaten(&worker->lane, worker->problem, evaluation->time_ns.median))

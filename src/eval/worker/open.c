@@ -218,7 +218,7 @@ static void run_open(void *argument)
     problem_free(worker->problem);
     arena_free(worker->arena);
     worker->session = NULL;
-    worker->best_ns = 0.0;
+    worker->best_ns = worker->best_look_ns = 0.0;
     worker->unfit = NULL;
     worker->problem = NULL;
     worker->arena = arena_new();

@@ -49,6 +49,7 @@ struct worker {
     const char *unfit;       /* what the problem's tolerance lets pass; NULL: fit, or not asked */
     bool owes_ceilings;      /* they are to be measured with the first turn */
     double best_ns;          /* of a run's kernels in this session; 0: none yet */
+    double best_look_ns;     /* of that one's look; 0: there was none */
 };
 
 /* One request: a task of its own. Each op embeds it first, frees what it holds at its end, and is

@@ -27,6 +27,16 @@ static void settles(const struct fake_call *f)
     fake_product(f);
 }
 
+/* Its first calls take longer, always. */
+static void warms(const struct fake_call *f)
+{
+    static int calls;
+    struct timespec rest = {.tv_nsec = 3000000};
+    if (calls++ < 6)
+        nanosleep(&rest, NULL);
+    fake_product(f);
+}
+
 /* Fast and right where it is looked at. */
 static void right_at_main(const struct fake_call *f)
 {
@@ -41,6 +51,8 @@ static const struct fake_entry kernels[] = {{"product", fake_product},
                                             {"sleeps", sleeps},
                                             {"naps", sleeps},
                                             {"settles", settles},
+                                            {"warms", warms},
+                                            {"heats", warms},
                                             {"zeros", zeros},
                                             {"right_at_main", right_at_main},
                                             {NULL, NULL}};
@@ -218,6 +230,24 @@ static void test_a_disturbed_look(void **state)
     is_verdict(value_get(answer(fixture, "f", NULL), "evaluation"), "kernel");
 }
 
+/* A look is held against a look: what is as fast as the best is not ended by its first calls. */
+static void test_a_look_beside_a_look(void **state)
+{
+    static const char *const sources[] = {"warms", "heats"};
+    struct fixture *fixture = (struct fixture *)*state;
+    open_problem(fixture);
+    for (int i = 0; i < 2; i++) {
+        send_text(fixture,
+                  "{\"op\":\"evaluate\",\"id\":\"f\",\"name\":\"c.c\",\"source\":\"%s\","
+                  "\"effort\":\"search\",\"of_run\":true,\"late\":4.0}\n",
+                  sources[i]);
+        const struct value *evaluation = value_get(answer(fixture, "f", NULL), "evaluation");
+        is_verdict(evaluation, "kernel");
+        assert_true(value_real(evaluation, "look_ns", 0) >
+                    value_real(value_at(evaluation, "time_ns"), "median", 0));
+    }
+}
+
 static void read_stages(struct fixture *fixture, const char *id, const char *letters)
 {
     for (size_t i = 0; letters[i] != '\0';) {
@@ -350,6 +380,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_looked_at_as_it_is_built, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_how_far_behind, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_disturbed_look, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_look_beside_a_look, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_looks_slower_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_waited_for_nothing_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_checks_wait_for_who_times, set_up, tear_down),

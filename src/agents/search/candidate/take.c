@@ -57,9 +57,12 @@ static void teach(struct search *search, struct attempt *attempt)
         search_arm_add(search, arm);
     if (!arm || arm->number < 0)
         return;
+    /* All by their looks, where they had one: those that it ended have no other time. */
+    double look_ns = attempt->request.evaluation.look_ns;
+    double time_ns = look_ns > 0 ? look_ns : attempt->record.time_ns;
     if (attempt->answered)
         proposer_tell(search->proposer, (size_t)arm->number, &attempt->tune,
-                      kernel || attempt->task.state == DROPPED ? attempt->record.time_ns : 0);
+                      kernel || attempt->task.state == DROPPED ? time_ns : 0);
     else
         proposer_withdraw(search->proposer, (size_t)arm->number, &attempt->tune);
 }

@@ -56,6 +56,11 @@ void search_cap_evaluations(struct search *search)
 static void reach_time(struct search *search)
 {
     long long s = search->options.budget_ms / 1000;
+    if (!search->limits.budget_reached && search_final_ms(search) > 0)
+        log_event(LOG_DEBUG, "run.time", search->id,
+                  "%.1f s are left, the last measurement takes about %.1f s",
+                  ((double)search->options.budget_ms - search_elapsed_ms(search)) / 1e3,
+                  search_final_ms(search) / 1e3);
     reach_budget(
         search, s >= 3600
                     ? arena_printf(search->arena, "budget: a time of %lld:%02lld:%02lld", s / 3600,
