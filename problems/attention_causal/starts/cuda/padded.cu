@@ -20,10 +20,9 @@ tma:
 tune:
   HEAD: [48, 64, 128, 32, 80, 96, 112, 144, 160, 176, 192, 208, 224, 240, 256]
   GROUPS: [2, 3]
-  KEYS: [128, 176, 192, 160, 144, 112, 96, 80, 64]
+  KEYS: [128, 176, 192, 208, 224, 160, 144, 112, 96, 80, 64]
   STAGES: [2, 3]
   HALVES: [2, 1]
-  TURNS: [0, 1]
   where: >
     D % 8 != 0 && HEAD >= min(D, 256) && (HEAD == 32 || HEAD < D + 16)
     && 3*KEYS/4 + HEAD/2 <= 204 - 72 * (GROUPS == 3)
@@ -415,16 +414,16 @@ static __device__ __forceinline__ void copy_tiles(const struct map *map_q, const
         }
 }
 
-/* Warpgroups ask in turns, the first one first. */
+/* Three warpgroups ask in turns, the first one first. Two keep out of each other's way. */
 static __device__ __forceinline__ void take_turn(int group)
 {
-    if (TURNS)
+    if (GROUPS == 3)
         asm volatile("bar.sync %0, 256;" ::"r"(1 + group) : "memory");
 }
 
 static __device__ __forceinline__ void give_turn(int group)
 {
-    if (TURNS)
+    if (GROUPS == 3)
         asm volatile("bar.arrive %0, 256;" ::"r"(1 + (group + 1) % GROUPS) : "memory");
 }
 

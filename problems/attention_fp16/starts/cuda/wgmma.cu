@@ -12,13 +12,12 @@ tma:
 tune:
   HEAD: [64, 128, 32, 48, 80, 96, 112, 144, 160, 176, 192, 208, 224, 240, 256]
   GROUPS: [2, 3, 1]
-  KEYS: [128, 176, 192, 160, 144, 112, 96, 80, 64]
+  KEYS: [128, 176, 192, 208, 224, 160, 144, 112, 96, 80, 64]
   STAGES: [2, 3]
   HALVES: [2, 1]
-  TURNS: [0, 1]
   where: >
     D % 8 == 0 && HEAD >= min(D, 256) && (HEAD == 32 || HEAD < D + 16)
-    && 3*KEYS/4 + HEAD/2 <= 204 - 72 * (GROUPS == 3) && TURNS <= GROUPS - 1
+    && 3*KEYS/4 + HEAD/2 <= 204 - 72 * (GROUPS == 3)
     && (128 * GROUPS + 4 * STAGES * KEYS) * round_up(HEAD, 64) + 2048 <= shared_bytes_optin
 ---*/
 /* Flash attention by wgmma, fed by the copy engine. The first warpgroup copies: the queries of a
@@ -26,7 +25,7 @@ tune:
  * 64 queries, whose scores and weights never leave its registers. It asks for the next scores, then
  * for the product of the last weights with the values, and turns scores into weights when their
  * registers are free: with two HALVES the first half while the values of the second are still
- * multiplied. With TURNS the warpgroups ask one after the other.
+ * multiplied. Three warpgroups ask one after the other.
  *
  * Weights are relative to the largest score of the first tile of keys. No later tile's maximum is
  * taken, since that costs as much as a third of the powers. Instead a tile's sums are looked at: as
@@ -395,16 +394,16 @@ static __device__ __forceinline__ void copy_tiles(const struct map *map_q, const
     }
 }
 
-/* Warpgroups ask in turns, the first one first. */
+/* Three warpgroups ask in turns, the first one first. Two keep out of each other's way. */
 static __device__ __forceinline__ void take_turn(int group)
 {
-    if (TURNS)
+    if (GROUPS == 3)
         asm volatile("bar.sync %0, 256;" ::"r"(1 + group) : "memory");
 }
 
 static __device__ __forceinline__ void give_turn(int group)
 {
-    if (TURNS)
+    if (GROUPS == 3)
         asm volatile("bar.arrive %0, 256;" ::"r"(1 + (group + 1) % GROUPS) : "memory");
 }
 
