@@ -4,7 +4,7 @@ tune:
   NV: [4, 2, 3]
   VB: [64, 32]
   TAPS: [108, 72, 196, 1152]
-  PIXELS: [448, 224, 112, 896, 28]
+  PIXELS: [224, 448, 112, 896, 28]
   where: >
     P*NV >= VB * 9 / 32 && P*NV <= 28 && (VB == 64 || P*NV <= 12) && VB <= max(vector_bytes, 32)
 workspace:
