@@ -340,8 +340,8 @@ class Reference:
         return {"ok": True}
 
     def run(self, request):
-        """What the compiler leaves is a million objects, which a collection before each timed call
-        would look through: a tenth of a second."""
+        """What the compiler leaves is some hundred thousand objects, which a collection before each timed
+        call would look through: a tenth of a second."""
         first = request.get("baseline") == "compile" and self.compiled is None
         self.set_parameters(self.model, request, False)
         results = problem.run(self.called(request.get("baseline")), self.arguments(request, False))
