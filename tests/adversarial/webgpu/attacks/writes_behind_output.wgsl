@@ -10,7 +10,8 @@ struct Dims { M: u32, N: u32, K: u32 }
 
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    if (id.x >= dims.N || id.y > dims.M) {
+    // What is bound of a single element is 16 bytes at least.
+    if (id.x >= dims.N || id.y > dims.M || (id.y == dims.M && dims.M == 1u)) {
         return;
     }
     var sum = 0.0;
