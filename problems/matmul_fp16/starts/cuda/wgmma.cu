@@ -3,7 +3,7 @@ launch:
   - entry: gemm
     grid: >
       min(ceil_div(M, ROWS * CLUSTER) * CLUSTER * ceil_div(N, BN * BESIDE) * BESIDE * SPLIT,
-      sm_count / (CLUSTER * BESIDE) * CLUSTER * BESIDE + (SPLIT > 1) * 1000000000)
+      sm_count * BLOCKS / (CLUSTER * BESIDE) * CLUSTER * BESIDE + (SPLIT > 1) * 1000000000)
     cluster: CLUSTER * BESIDE * SPLIT
     block: 2 * ROWS + 32
     shared: STAGES * 128 * (ROWS + BN) + 2048
@@ -12,25 +12,32 @@ tma:
   tile_a: {tensor: A, box: [ROWS / BESIDE, 64], swizzle: 128B, l2: 256B}
   tile_b: {tensor: B, box: [64, 64], swizzle: 128B, l2: 256B}
 tune:
-  ROWS: [128, 64]
+  ROWS: [128, 64, 192, 256]
   BN: [256, 128, 64]
   STAGES: [4, 3, 6, 8, 12]
   GROUP: [8, 4, 16, 1]
   CLUSTER: [2, 1]
   BESIDE: [1, 2]
-  SPLIT: [1, 2, 4]
+  SPLIT: [1, 2, 4, 8]
+  BLOCKS: [1, 2]
   where: >
-    (CLUSTER > 1) + (BESIDE > 1) + (SPLIT > 1) <= 1
-    && SPLIT * 32 <= BN && STAGES * 128 * (ROWS + BN) + 2048 <= 232448
+    (CLUSTER == 1 || BESIDE == 1) && CLUSTER * BESIDE * SPLIT <= 8 && ROWS / 192 * BN <= 128
+    && SPLIT * 8 <= BN && STAGES * 128 * (ROWS + BN) + 2048 <= 232448
+    && BLOCKS * (STAGES + 2) * 128 * (ROWS + BN) > 200000
+    && (SPLIT == 1 || SPLIT * 256 <= K
+    && ceil_div(M, ROWS) * ceil_div(N, BN) * SPLIT <= 2 * sm_count)
+    && (GROUP == 8 || ceil_div(M, ROWS) * ceil_div(N, BN) > 2 * sm_count)
+    && (BLOCKS == 1 || SPLIT == 1 && ceil_div(M, ROWS) * ceil_div(N, BN) > sm_count
+    && ROWS * BN <= 16384 && BLOCKS * (STAGES * 128 * (ROWS + BN) + 3072) <= 233472)
 ---*/
-/* wgmma fed by the copy engine: one warpgroup or two multiply 64 rows each, and a warp copies tiles
- * of ROWS x 64 of A and 64 x BN of B into STAGES stages. A stage's `full` barrier counts the bytes
- * that arrive, its `empty` barrier the warps that are done with it. Blocks stay, and take one tile
- * of C after another: the next one's copies run while results are stored. The blocks of a cluster
- * have tiles of C below one another and copy a share of B each, for all, or with BESIDE tiles
- * beside one another and shares of A. With SPLIT, which is for few tiles, they have the same tile
- * and a part of K each, and end with it. Matrices whose rows are not aligned to 16 bytes have no
- * tensor map and go by plain loops. */
+/* wgmma fed by the copy engine: one to four warpgroups multiply 64 rows each, and a warp copies
+ * tiles of ROWS x 64 of A and 64 x BN of B into STAGES stages. A stage's `full` barrier counts the
+ * bytes that arrive, its `empty` barrier the warps that are done with it. Blocks stay, and take one
+ * tile of C after another: the next one's copies run while results are stored. The blocks of a
+ * cluster have tiles of C below one another and copy a share of B each, for all, or with BESIDE
+ * tiles beside one another and shares of A. With SPLIT, which is for few tiles, a cluster has as
+ * many such pairs, or blocks, with a part of K each, which end with the same tiles. Matrices whose
+ * rows are not aligned to 16 bytes have no tensor map and go by plain loops. */
 #include <cuda_fp16.h>
 
 #define THREADS     (2 * ROWS) /* that multiply */
@@ -73,18 +80,6 @@ static __device__ __forceinline__ void fetch(unsigned to, const struct map *map,
                  : "memory");
 }
 
-/* To the same place of every block of the cluster. */
-static __device__ __forceinline__ void fetch_for_all(unsigned to, const struct map *map, int x,
-                                                     int y, unsigned barrier,
-                                                     unsigned long long policy)
-{
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 ".multicast::cluster.L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5, %6;" ::"r"(to),
-                 "l"(map), "r"(x), "r"(y), "r"(barrier), "h"((short)((1 << SHARING) - 1)),
-                 "l"(policy)
-                 : "memory");
-}
-
 static __device__ __forceinline__ unsigned cluster_rank()
 {
     unsigned rank;
@@ -92,9 +87,38 @@ static __device__ __forceinline__ unsigned cluster_rank()
     return rank;
 }
 
+/* The block's of the cluster's tiles, and its part of K: blocks with the same part share. */
+static __device__ __forceinline__ unsigned share()
+{
+    return SHARING == 1 ? 0 : cluster_rank() % SHARING;
+}
+
+static __device__ __forceinline__ unsigned part()
+{
+    return SPLIT == 1 ? 0 : cluster_rank() / SHARING;
+}
+
+/* To the same place of every block that shares. */
+static __device__ __forceinline__ void fetch_for_all(unsigned to, const struct map *map, int x,
+                                                     int y, unsigned barrier,
+                                                     unsigned long long policy)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster.L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5, %6;" ::"r"(to),
+                 "l"(map), "r"(x), "r"(y), "r"(barrier),
+                 "h"((short)(((1 << SHARING) - 1) << part() * SHARING)), "l"(policy)
+                 : "memory");
+}
+
 static __device__ __forceinline__ void cluster_sync()
 {
     asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+
+/* The same where nothing was written that others would read: a release takes 0.6 us. */
+static __device__ __forceinline__ void cluster_meet()
+{
+    asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
 /* 128-byte swizzle; both offsets in bytes. */
@@ -105,11 +129,30 @@ static __device__ __forceinline__ unsigned long long describe(unsigned at, unsig
            (unsigned long long)(stride >> 4) << 32 | 1ull << 62;
 }
 
+#define FOUR(d, i)    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define SIXTEEN(d, i) FOUR(d, i), FOUR(d, i + 4), FOUR(d, i + 8), FOUR(d, i + 12)
+
 /* 64 rows of A by 16 of B's; B is as it lies, its columns contiguous. */
 static __device__ __forceinline__ void multiply(float (&d)[BN / 2], unsigned long long a,
                                                 unsigned long long b)
 {
-#if BN == 256
+#if BN == 64
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
+                 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
+                 "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+                 "}, %32, %33, 1, 1, 1, 0, 1;"
+                 : SIXTEEN(d, 0), SIXTEEN(d, 16)
+                 : "l"(a), "l"(b));
+#elif BN == 128
+    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
+                 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
+                 "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
+                 "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"
+                 "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+                 "}, %64, %65, 1, 1, 1, 0, 1;"
+                 : SIXTEEN(d, 0), SIXTEEN(d, 16), SIXTEEN(d, 32), SIXTEEN(d, 48)
+                 : "l"(a), "l"(b));
+#else
     asm volatile(
         "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
         "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
@@ -121,57 +164,9 @@ static __device__ __forceinline__ void multiply(float (&d)[BN / 2], unsigned lon
         "%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,"
         "%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
         "}, %128, %129, 1, 1, 1, 0, 1;"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-          "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-          "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-          "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-          "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
-          "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-          "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
-          "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-          "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
-          "+f"(d[63]), "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]),
-          "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]),
-          "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]),
-          "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]),
-          "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), "+f"(d[96]), "+f"(d[97]),
-          "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-          "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]),
-          "+f"(d[110]), "+f"(d[111]), "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]),
-          "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]),
-          "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
+        : SIXTEEN(d, 0), SIXTEEN(d, 16), SIXTEEN(d, 32), SIXTEEN(d, 48), SIXTEEN(d, 64),
+          SIXTEEN(d, 80), SIXTEEN(d, 96), SIXTEEN(d, 112)
         : "l"(a), "l"(b));
-#elif BN == 128
-    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
-                 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-                 "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
-                 "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"
-                 "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-                 "}, %64, %65, 1, 1, 1, 0, 1;"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
-                   "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                   "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-                   "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
-                   "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-                   "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-                   "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]),
-                   "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
-                   "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-                 : "l"(a), "l"(b));
-#else
-    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
-                 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-                 "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-                 "}, %32, %33, 1, 1, 1, 0, 1;"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
-                   "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                   "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-                   "+f"(d[30]), "+f"(d[31])
-                 : "l"(a), "l"(b));
 #endif
 }
 
@@ -180,8 +175,8 @@ static __device__ __forceinline__ void tile_at(int number, int down, int across,
 {
     const int first = number / (GROUP * across) * GROUP, within = number % (GROUP * across);
     const int height = min(down - first, GROUP);
-    *m0 = ((first + within % height) * CLUSTER + (int)cluster_rank() % CLUSTER) * ROWS;
-    *n0 = (within / height * BESIDE + (int)cluster_rank() % BESIDE) * BN;
+    *m0 = ((first + within % height) * CLUSTER + (int)share() % CLUSTER) * ROWS;
+    *n0 = (within / height * BESIDE + (int)share() % BESIDE) * BN;
 }
 
 static __device__ __forceinline__ unsigned pair(float low, float high)
@@ -218,17 +213,17 @@ struct steps {
  * were. */
 static __device__ __forceinline__ void add_parts(float (&d)[BN / 2], unsigned stages)
 {
-    const unsigned rank = cluster_rank(), thread = threadIdx.x;
-    cluster_sync(); /* nobody reads its stages any more */
+    const unsigned own = part(), thread = threadIdx.x;
+    cluster_meet(); /* nobody reads its stages any more */
 #pragma unroll
     for (int i = 0; i < BN / 2; i++) {
         const unsigned whose = i / (BN / 2 / SPLIT), at = i % (BN / 2 / SPLIT);
-        if (whose != rank)
+        if (whose != own)
             asm volatile("{\n.reg .b32 there;\n"
                          "mapa.shared::cluster.u32 there, %0, %1;\n"
                          "st.shared::cluster.f32 [there], %2;\n}" ::"r"(
-                             stages + ((rank * (BN / 2 / SPLIT) + at) * THREADS + thread) * 4),
-                         "r"(whose), "f"(d[i])
+                             stages + ((own * (BN / 2 / SPLIT) + at) * THREADS + thread) * 4),
+                         "r"(whose * SHARING + share()), "f"(d[i])
                          : "memory");
     }
     cluster_sync();
@@ -236,7 +231,7 @@ static __device__ __forceinline__ void add_parts(float (&d)[BN / 2], unsigned st
     for (int i = 0; i < BN / 2; i++)
         for (unsigned from = 0; from < SPLIT; from++) {
             float part;
-            if (i / (BN / 2 / SPLIT) != rank || from == rank)
+            if (i / (BN / 2 / SPLIT) != own || from == own)
                 continue;
             asm volatile(
                 "ld.shared.f32 %0, [%1];"
@@ -267,7 +262,7 @@ static __device__ __forceinline__ void copy_tiles(const struct map *map_a, const
 {
     const unsigned long long policy_a = across == 1 ? EVICT_FIRST : EVICT_NORMAL,
                              policy_b = down == 1 ? EVICT_FIRST : EVICT_NORMAL;
-    const unsigned rank = cluster_rank();
+    const unsigned own = share();
     int slot = 0;
     unsigned parity = 1; /* nobody waits for a stage that was never filled */
     for (int number = blockIdx.x / (SHARING * SPLIT); number < down * across;
@@ -283,14 +278,14 @@ static __device__ __forceinline__ void copy_tiles(const struct map *map_a, const
             if (BESIDE == 1)
                 fetch(stage, map_a, step * 64, m0, full, policy_a);
             else
-                fetch_for_all(stage + rank * (128 * ROWS / BESIDE), map_a, step * 64,
-                              m0 + rank * (ROWS / BESIDE), full, policy_a);
+                fetch_for_all(stage + own * (128 * ROWS / BESIDE), map_a, step * 64,
+                              m0 + own * (ROWS / BESIDE), full, policy_a);
 #pragma unroll
             for (int p = 0; p < PANELS; p++) {
                 const unsigned to = stage + 128 * ROWS + 8192 * p;
                 if (CLUSTER == 1)
                     fetch(to, map_b, n0 + 64 * p, step * 64, full, policy_b);
-                else if (p % CLUSTER == rank)
+                else if (p % CLUSTER == own)
                     fetch_for_all(to, map_b, n0 + 64 * p, step * 64, full, policy_b);
             }
             if (++slot == STAGES) {
@@ -321,7 +316,7 @@ static __device__ __forceinline__ void multiply_tiles(__half *C, long long M, lo
                          "mapa.shared::cluster.u32 there, %0, %1;\n"
                          "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barriers +
                                                                                     16 * used + 8),
-                         "r"(SPLIT > 1 ? (int)cluster_rank() : lane)
+                         "r"(part() * SHARING + lane)
                          : "memory");
     };
     for (int number = blockIdx.x / (SHARING * SPLIT); number < down * across;
@@ -349,15 +344,23 @@ static __device__ __forceinline__ void multiply_tiles(__half *C, long long M, lo
             }
         }
         asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-        release(before);
+        if (steps.begin < steps.end)
+            release(before);
         if (SPLIT > 1)
             add_parts(d, stages);
         const long long m = m0 + 64 * group + 16 * warp + lane / 4;
 #pragma unroll
-        for (int h = 0; h < 2; h++)
+        for (int h = 0; h < 2; h++) {
 #pragma unroll
-            for (int j = 0; j < BN / 8; j += 4) {
-                if (SPLIT > 1 && j / (BN / 8 / SPLIT) != cluster_rank())
+            for (int j = 0; BN < 32 * SPLIT && j < BN / 8; j++) { /* too few to transpose */
+                const long long n = n0 + 8 * j + lane % 4 * 2;
+                if (j / (BN / 8 / SPLIT) == part() && n < N && m + 8 * h < M)
+                    *(unsigned *)(C + (m + 8 * h) * N + n) =
+                        pair(d[4 * j + 2 * h], d[4 * j + 2 * h + 1]);
+            }
+#pragma unroll
+            for (int j = 0; BN >= 32 * SPLIT && j < BN / 8; j += 4) {
+                if (SPLIT > 1 && j / (BN / 8 / SPLIT) != part())
                     continue;
                 const long long n = n0 + 8 * j + lane % 4 * 8;
                 unsigned r[4];
@@ -368,10 +371,11 @@ static __device__ __forceinline__ void multiply_tiles(__half *C, long long M, lo
                 if (n < N && m + 8 * h < M)
                     *(uint4 *)(C + (m + 8 * h) * N + n) = make_uint4(r[0], r[1], r[2], r[3]);
             }
+        }
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS + 32, 1)
+extern "C" __global__ void __launch_bounds__(THREADS + 32, BLOCKS)
     gemm(const __grid_constant__ struct map tile_a, const __grid_constant__ struct map tile_b,
          const __half *A, const __half *B, __half *C, long long M, long long N,
          long long K)
@@ -385,8 +389,8 @@ extern "C" __global__ void __launch_bounds__(THREADS + 32, 1)
     const unsigned barriers = base + STAGES * STAGE_BYTES;
     const int down = (int)((M + ROWS * CLUSTER - 1) / (ROWS * CLUSTER)),
               across = (int)((N + BN * BESIDE - 1) / (BN * BESIDE)), all = (int)((K + 63) / 64),
-              part = SPLIT == 1 ? 0 : (int)cluster_rank();
-    const struct steps steps = {all * part / SPLIT, all * (part + 1) / SPLIT};
+              first = (int)part();
+    const struct steps steps = {all * first / SPLIT, all * (first + 1) / SPLIT};
     if (threadIdx.x == THREADS) {
         for (int s = 0; s < STAGES; s++) {
             barrier_init(barriers + 16 * s, 1);
@@ -396,15 +400,15 @@ extern "C" __global__ void __launch_bounds__(THREADS + 32, 1)
     }
     if (SHARING == 1)
         __syncthreads();
-    else /* the fence has released what was set; a release here takes 0.6 us */
-        asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;" ::: "memory");
+    else /* the fence has released what was set */
+        cluster_meet();
     if (threadIdx.x < THREADS)
         multiply_tiles(C, M, N, base, barriers, down, across, steps);
     else {
         if (threadIdx.x == THREADS)
             copy_tiles(&tile_a, &tile_b, base, barriers, down, across, steps);
         if (SPLIT > 1) { /* as in add_parts */
-            cluster_sync();
+            cluster_meet();
             cluster_sync();
         }
     }
