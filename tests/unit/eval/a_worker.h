@@ -63,17 +63,22 @@ static const struct value *answer(struct fixture *fixture, const char *id, char 
     }
 }
 
-static void open_problem(struct fixture *fixture)
+static void open_for(struct fixture *fixture, int time_budget_ms)
 {
     send_text(fixture,
               "{\"op\":\"open\",\"id\":\"o\",\"problem\":\"%s\",\"baseline\":\"product\","
-              "\"time_budget_ms\":10,\"call_timeout_ms\":600000,\"memory_bytes\":1000000}\n",
-              fixture->folder.path);
+              "\"time_budget_ms\":%d,\"call_timeout_ms\":600000,\"memory_bytes\":1000000}\n",
+              fixture->folder.path, time_budget_ms);
     const struct value *value = answer(fixture, "o", NULL);
     if (strcmp(value_text(value, "event", ""), "result") != 0)
         fail_msg("%s", value_text(value, "message", ""));
     assert_non_null(value_at(value, "versions.numpy"));
     assert_string_equal(value_text(value, "problem", ""), "small");
+}
+
+static void open_problem(struct fixture *fixture)
+{
+    open_for(fixture, 10);
 }
 
 static void evaluate(struct fixture *fixture, const char *id, const char *source,

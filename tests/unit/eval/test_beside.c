@@ -52,8 +52,10 @@ static void begin(struct fixture *f, const char *line, struct session_options op
     options.folder = f->builds.path;
     options.time_budget_ms = 10;
     if (problem_load(path, &f->problem, &f->err) != 0 ||
-        fake_probe(&core, 1, false, f->arena, &f->lane, &f->err) != 0 ||
-        session_open(f->problem, &backend, &f->lane, &options, &f->session, &f->err) != 0 ||
+        fake_probe(&core, 1, false, f->arena, &f->lane, &f->err) != 0)
+        fail_msg("%s", f->err.message);
+    f->lane.gpu = true; /* PyTorch's own clock */
+    if (session_open(f->problem, &backend, &f->lane, &options, &f->session, &f->err) != 0 ||
         candidate_parse(f->problem, "c.c", "product", 7, &f->candidate, &f->err) != 0)
         fail_msg("%s", f->err.message);
     f->request = (struct measure_request){.candidate = f->candidate,

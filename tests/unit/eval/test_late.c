@@ -21,8 +21,8 @@ static void zeros(const struct fake_call *f)
 static void settles(const struct fake_call *f)
 {
     static int calls;
-    struct timespec rest = {.tv_nsec = 3000000};
-    if (calls++ < 4)
+    struct timespec rest = {.tv_nsec = 4200000};
+    if (calls++ < 3)
         nanosleep(&rest, NULL);
     fake_product(f);
 }
@@ -31,7 +31,7 @@ static void settles(const struct fake_call *f)
 static void warms(const struct fake_call *f)
 {
     static int calls;
-    struct timespec rest = {.tv_nsec = 3000000};
+    struct timespec rest = {.tv_nsec = 1000000};
     if (calls++ < 6)
         nanosleep(&rest, NULL);
     fake_product(f);
@@ -226,7 +226,7 @@ static void test_a_disturbed_look(void **state)
     struct fixture *fixture = (struct fixture *)*state;
     open_problem(fixture);
     send_text(fixture, "{\"op\":\"evaluate\",\"id\":\"f\",\"name\":\"c.c\",\"source\":\"settles\","
-                       "\"effort\":\"search\",\"of_run\":true,\"late\":1.1,\"best_ns\":2e6}\n");
+                       "\"effort\":\"search\",\"of_run\":true,\"late\":1.1,\"best_ns\":3.5e6}\n");
     is_verdict(value_get(answer(fixture, "f", NULL), "evaluation"), "kernel");
 }
 
@@ -235,16 +235,13 @@ static void test_a_look_beside_a_look(void **state)
 {
     static const char *const sources[] = {"warms", "heats"};
     struct fixture *fixture = (struct fixture *)*state;
-    open_problem(fixture);
+    open_for(fixture, 100); /* time for many more calls than its first */
     for (int i = 0; i < 2; i++) {
         send_text(fixture,
                   "{\"op\":\"evaluate\",\"id\":\"f\",\"name\":\"c.c\",\"source\":\"%s\","
                   "\"effort\":\"search\",\"of_run\":true,\"late\":4.0}\n",
                   sources[i]);
-        const struct value *evaluation = value_get(answer(fixture, "f", NULL), "evaluation");
-        is_verdict(evaluation, "kernel");
-        assert_true(value_real(evaluation, "look_ns", 0) >
-                    value_real(value_at(evaluation, "time_ns"), "median", 0));
+        is_verdict(value_get(answer(fixture, "f", NULL), "evaluation"), "kernel");
     }
 }
 
