@@ -21,7 +21,7 @@ static void zeros(const struct fake_call *f)
 static void settles(const struct fake_call *f)
 {
     static int calls;
-    struct timespec rest = {.tv_nsec = 4200000};
+    struct timespec rest = {.tv_nsec = 1500000};
     if (calls++ < 3)
         nanosleep(&rest, NULL);
     fake_product(f);
@@ -226,7 +226,7 @@ static void test_a_disturbed_look(void **state)
     struct fixture *fixture = (struct fixture *)*state;
     open_problem(fixture);
     send_text(fixture, "{\"op\":\"evaluate\",\"id\":\"f\",\"name\":\"c.c\",\"source\":\"settles\","
-                       "\"effort\":\"search\",\"of_run\":true,\"late\":1.1,\"best_ns\":3.5e6}\n");
+                       "\"effort\":\"search\",\"of_run\":true,\"late\":1.1,\"best_ns\":1e6}\n");
     is_verdict(value_get(answer(fixture, "f", NULL), "evaluation"), "kernel");
 }
 
