@@ -83,18 +83,33 @@ static int read_source(struct session *session, const char *path, struct err *er
     return status;
 }
 
+/* What the shapes need that there are now: hidden ones and those beyond the main one are drawn
+ * anew. */
+static int measure(const struct session *session, size_t *inputs, size_t *outputs, struct err *err)
+{
+    const struct wide *wide = session->wide;
+    *inputs = *outputs = 0;
+    for (size_t i = 0; i < session->shape_total; i++) {
+        struct layout layout;
+        if (layout_make(&wide->problem, &session->shapes[i].dims, NULL, NULL, 0, &layout, err) != 0)
+            return -1;
+        *inputs = layout.inputs_bytes > *inputs ? layout.inputs_bytes : *inputs;
+        *outputs = layout.outputs_bytes > *outputs ? layout.outputs_bytes : *outputs;
+    }
+    return 0;
+}
+
 /* Room for the main shape and all others; not where that is a quarter of the memory left. */
 static int open_region(struct session *session, struct err *err)
 {
     struct wide *wide = session->wide;
-    size_t inputs = 0, outputs = 0;
-    for (size_t i = 0; i < session->shape_count + HIDDEN_SHAPES; i++) {
-        struct layout layout;
-        if (layout_make(&wide->problem, &session->shapes[i].dims, NULL, NULL, 0, &layout, err) != 0)
-            return -1;
-        inputs = layout.inputs_bytes > inputs ? layout.inputs_bytes : inputs;
-        outputs = layout.outputs_bytes > outputs ? layout.outputs_bytes : outputs;
-    }
+    size_t inputs, outputs;
+    if (measure(session, &inputs, &outputs, err) != 0)
+        return -1;
+    if (inputs <= wide->region.inputs_bytes && outputs <= wide->region.outputs_bytes)
+        return 0;
+    if (wide->region.inputs != NULL)
+        region_close(&wide->region);
     uint64_t available = mem_available();
     if (available > 0 && inputs + outputs > available / 4)
         return err_set(err, ERR_LIMIT, "not enough memory");
@@ -201,6 +216,9 @@ static int compute(struct session *session, const struct set *set,
     uint64_t elapsed_ns;
     if (layout_make(&wide->problem, &set->shape->dims, NULL, NULL, 0, &layout, err) != 0)
         return -1;
+    if (layout.inputs_bytes > wide->region.inputs_bytes ||
+        layout.outputs_bytes > wide->region.outputs_bytes)
+        return err_set(err, ERR_LIMIT, "a shape has no room in its memory");
     call_make(&layout, 0, TIMEOUT_MS, &call);
     for (size_t i = 0; i < problem->input_count; i++) {
         unsigned char *to = wide->region.inputs + layout.inputs[i].offset;
@@ -306,7 +324,8 @@ bool wide_open(struct session *session)
     struct wide *wide = session->wide;
     if (wide == NULL || wide->artifact == NULL || wide->subject != NULL)
         return false;
-    if (session->backend->open(session->lane, &wide->region, wide->artifact, &wide->program, true,
+    if (open_region(session, &err) == 0 &&
+        session->backend->open(session->lane, &wide->region, wide->artifact, &wide->program, true,
                                &wide->subject, &err) == 0)
         return true;
     wide_give_up(session, err.message);
