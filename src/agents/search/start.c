@@ -144,7 +144,11 @@ static void set_floor(struct search *search, const struct value *context)
     double flops = 0, bytes = 0, floor_ns = 0;
     struct err ignored;
     const struct value *ceilings = value_get(context, "ceilings");
-    double rate = value_real(ceilings, "flops_per_s", 0);
+    const struct unit_rates rates = {.flops = value_real(ceilings, "flops_per_s", 0),
+                                     .tf32 = value_real(ceilings, "tf32_flops_per_s", 0),
+                                     .bf16 = value_real(ceilings, "bf16_flops_per_s", 0),
+                                     .fp16 = value_real(ceilings, "fp16_flops_per_s", 0)};
+    double rate = problem_rate(search->problem, &rates);
     double copy = value_real(ceilings, "copy_bytes_per_s", 0);
     double read = value_real(ceilings, "read_bytes_per_s", 0);
     if (problem_work(search->problem, &search->problem->shapes[0], &flops, &bytes, &ignored))

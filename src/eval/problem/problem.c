@@ -257,6 +257,19 @@ static int add_bytes(const struct tensor_spec *tensors, size_t count, const stru
     return 0;
 }
 
+double problem_rate(const struct problem *problem, const struct unit_rates *rates)
+{
+    double rate = rates->flops;
+    for (size_t i = 0; i < problem->input_count; i++) {
+        if (problem->inputs[i].dtype == DTYPE_FLOAT16)
+            rate = fmax(rate, rates->fp16);
+        if (problem->inputs[i].dtype == DTYPE_BFLOAT16)
+            rate = fmax(rate, rates->bf16);
+    }
+    bool tf32 = problem->precision != NULL && strcmp(problem->precision, "tf32") == 0;
+    return tf32 ? fmax(rate, rates->tf32) : rate;
+}
+
 int problem_work(const struct problem *problem, const struct names *dims, double *flops,
                  double *bytes, struct err *err)
 {

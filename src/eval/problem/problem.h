@@ -70,6 +70,12 @@ int tensor_extents(const struct tensor_spec *tensor, const struct names *dims,
                    int64_t extents[RANK_MAX], size_t *elements, struct err *err) MUST_USE;
 int problem_work(const struct problem *problem, const struct names *dims, double *flops,
                  double *bytes, struct err *err) MUST_USE; /* the floor's ingredients */
+/* Operations a second of the fastest unit that the problem's precision allows: matrix units are for
+ * narrower types, or for float32 where the spec says that tf32 will do. 0: not known. */
+struct unit_rates {
+    double flops, tf32, bf16, fp16;
+};
+double problem_rate(const struct problem *problem, const struct unit_rates *rates);
 /* Longest sum behind one element of an output: the spec's, or estimated. */
 size_t problem_reduction(const struct problem *problem, const struct names *dims);
 /* Of its terms those that may be products' sums: an operation that keeps its shape may sum rows,

@@ -422,6 +422,24 @@ static void test_paths(void **state)
     problem_free(NULL);
 }
 
+/* The unit that a spec's types and precision allow, where its rate is known. */
+static void test_rate(void **state)
+{
+    static const struct unit_rates rates = {.flops = 57, .tf32 = 487, .bf16 = 973, .fp16 = 970};
+    static const struct {
+        const char *name;
+        double rate;
+    } of[] = {{"matmul", 57}, {"matmul_tf32", 487}, {"matmul_bf16", 973}, {"matmul_fp16", 970}};
+    (void)state;
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+        struct problem *problem;
+        struct err err = {0};
+        assert_int_equal(problem_load(of[i].name, &problem, &err), 0);
+        assert_true(problem_rate(problem, &rates) == of[i].rate);
+        problem_free(problem);
+    }
+}
+
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -432,7 +450,7 @@ int main(void)
         WITH_FOLDER(test_short_form),  WITH_FOLDER(test_other_references),
         WITH_FOLDER(test_starts),      WITH_FOLDER(test_many_inputs),
         WITH_FOLDER(test_wrong_specs), WITH_FOLDER(test_paths),
-        WITH_FOLDER(test_sizes),
+        WITH_FOLDER(test_sizes),       cmocka_unit_test(test_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
