@@ -290,7 +290,7 @@ static int refresh_hidden(struct session *session, struct err *err)
 int session_refresh(struct session *session, bool all, struct err *err)
 {
     size_t turn = session->refreshed++;
-    if (turn == 0) /* nobody has met any of them */
+    if (turn == 0 && !all) /* nobody has met any of them; a final's are others than the trial's */
         return 0;
     /* What a subject that can be renewed has seen it cannot keep: fewer drawings do. */
     enum { SELDOM = 4 };
