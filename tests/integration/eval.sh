@@ -131,7 +131,7 @@ CALLS = [0]
 
 def reference(A, X, B):
     CALLS[0] += 1
-    return (A * X + B) * (CALLS[0] <= 12)  # what the trial of four sets takes
+    return (A * X + B) * (CALLS[0] <= 10)  # the trial of four sets takes twelve, and is content with eight
 PY
 printf 'void kernel(const float *A, const float *X, const float *B, float *Y, int64_t M, int64_t N)\n{\n    for (int64_t i = 0; i < M * N; i++)\n        Y[i] = 0;\n}\n' >"$work/zeros.c"
 "$twagent" eval "$work/turncoat" "$work/zeros.c" --effort final --quiet >"$work/out" 2>&1
