@@ -1,5 +1,7 @@
 #include "agents/ideas/terms.h"
 
+#include "base/hash.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -100,13 +102,10 @@ static const char acronyms[] = "cpu|ilp|rfo|gpu|ipc|io|sse|gcc|os";
 static struct term table[ROOM];
 static pthread_once_t indexed = PTHREAD_ONCE_INIT;
 
-/* Where `text` [size] of `list` is, or would be. FNV-1a. */
+/* Where `text` [size] of `list` is, or would be. */
 static struct term *place(enum term_list list, const char *text, size_t size)
 {
-    uint32_t hash = 2166136261u ^ (uint32_t)list;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
-    for (size_t at = hash ^ hash >> 15;; at++) {
+    for (uint64_t at = hash_bytes(text, size).low;; at++) {
         struct term *term = &table[at & (ROOM - 1)];
         if (term->text == NULL ||
             (term->list == list && term->size == size && memcmp(term->text, text, size) == 0))

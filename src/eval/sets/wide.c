@@ -83,8 +83,8 @@ static int read_source(struct session *session, const char *path, struct err *er
     return status;
 }
 
-/* What the shapes need that there are now: hidden ones and those beyond the main one are drawn
- * anew. */
+/* The most that any of the shapes needs now: hidden ones, and those beyond the main one, change
+ * with each drawing. */
 static int measure(const struct session *session, size_t *inputs, size_t *outputs, struct err *err)
 {
     const struct wide *wide = session->wide;
