@@ -5,7 +5,7 @@ launch:
     block: BLOCK
     args: [X, Y, M, N]
 tune:
-  BLOCK: [512, 256, 128, 1024]
+  BLOCK: [128, 256, 512, 1024]
   UNROLL: [1, 2, 4, 8]
   STREAM: [0, 1]
 ---*/
