@@ -5,7 +5,7 @@ answer a line on stdout. Tensors do not travel through the pipes: inputs are rea
 (shared memory, opened read only), results are written to descriptor 4 (shared memory,
 which is made larger where it must) at the offsets asked for.
 
-    {"op":"open", "file":..., "function":..., "name":..., "cores":[...],
+    {"op":"open", "file":..., "function":..., "name":..., "cores":[...], "threads":N,
      "inputs":[{"name","dtype"}], "outputs":[{"name","dtype"}]}
     {"op":"compute", "precision":"exact"|"spec", "bits":null|N, "dims":{...},
      "inputs":[{"offset","shape"}], "outputs":[{"offset","shape"}]}
@@ -92,7 +92,7 @@ class Reference:
         global np
         cores = request["cores"]
         for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR"):
-            os.environ[name + "_NUM_THREADS"] = str(max(1, len(cores)))
+            os.environ[name + "_NUM_THREADS"] = str(max(1, request["threads"]))
         if cores:
             try:
                 os.sched_setaffinity(0, cores)

@@ -15,7 +15,7 @@ struct reference_ops {
     int (*ready)(struct reference *reference, struct err *err);
     /* All NULL where one process is all there can be. */
     struct reference *(*again)(struct reference *reference, const struct region *region,
-                               struct err *err);
+                               size_t threads, struct err *err);
     /* reference_aside(); NULL: never. */
     struct reference *(*aside)(struct reference *reference, const char *baseline,
                                const struct layout *layout, struct err *err);

@@ -84,15 +84,17 @@ static int start(struct python *python, struct err *err)
 static int ask_to_open(struct python *python, struct err *err)
 {
     const struct problem *problem = python->problem;
+    size_t cores = python->lane->core_count;
     struct json json;
     python_begin(python, &json, "open");
     json_put_text(&json, "file", problem->reference_file);
     json_put_text(&json, "function", problem->reference_function);
     json_put_text(&json, "name", problem->name);
     json_put_array(&json, "cores");
-    for (size_t i = 0; i < python->lane->core_count; i++)
+    for (size_t i = 0; i < cores; i++)
         json_int(&json, python->lane->cores[i]);
     json_array_end(&json);
+    json_put_int(&json, "threads", (int64_t)(python->threads > 0 ? python->threads : cores));
     put_tensors(&json, "inputs", problem->inputs, problem->input_count);
     put_tensors(&json, "outputs", problem->outputs, problem->output_count);
     if (python->open_more != NULL)
@@ -113,11 +115,12 @@ static int hear_of_open(struct python *python, struct err *err)
 }
 
 /* As every runner's: the first thread on the lane's first core. Those of a BLAS library were made
- * while numpy was imported, and have all of them. */
+ * while numpy was imported, and have all of them. Nothing is timed so on a GPU's lane, nor beside
+ * another process: all that numpy does without BLAS would be on the one core, whoever else is. */
 static void bind_first(const struct python *python)
 {
     cpu_set_t set;
-    if (python->lane->core_count == 0)
+    if (python->lane->core_count == 0 || python->lane->gpu || python->threads > 0)
         return;
     CPU_ZERO(&set);
     CPU_SET((size_t)python->lane->cores[0], &set);
@@ -435,12 +438,13 @@ static int find_numpy(const char *path, struct arena *arena, struct interpreter 
 static const char script[] = "libexec/reference.py";
 
 static struct reference *again(struct reference *reference, const struct region *region,
-                               struct err *err)
+                               size_t threads, struct err *err)
 {
     const struct python *first = python_of(reference);
     struct python *python =
         python_new(first->problem, first->lane, region, first->arena, reference->ops, script);
     python->interpreter = first->interpreter;
+    python->threads = threads;
     if (python_usable(python, script, err) == 0 && python_start(python, err) == 0)
         return &python->reference;
     python_close(&python->reference);

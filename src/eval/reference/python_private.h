@@ -28,6 +28,7 @@ struct python {
     uint64_t start_timeout_ms; /* opening, and getting ready for a timed call */
     bool opening, sent_exact;  /* asked to open, and not heard yet; what was asked for last */
     uint64_t opening_ns;
+    size_t threads; /* of a process beside the first: those of its BLAS; 0: one a core */
     /* Once after each start, when it has opened; NULL: nothing more to do */
     int (*opened)(struct python *python, struct err *err);
     /* More members of the request that opens; NULL: a numpy function */

@@ -39,11 +39,13 @@ int reference_compute(struct reference *reference, const struct layout *layout,
     return reference->ops->compute(reference, layout, call, precision, out, err);
 }
 
-struct reference *reference_again(struct reference *reference, const struct region *region)
+struct reference *reference_again(struct reference *reference, const struct region *region,
+                                  size_t threads)
 {
     struct err ignored;
-    return reference->ops->again != NULL ? reference->ops->again(reference, region, &ignored)
-                                         : NULL;
+    return reference->ops->again != NULL
+               ? reference->ops->again(reference, region, threads, &ignored)
+               : NULL;
 }
 
 struct reference *reference_aside(struct reference *reference, const char *baseline,

@@ -45,9 +45,11 @@ int reference_compute(struct reference *reference, const struct layout *layout,
                       const struct call *call, enum reference_precision precision, void **out,
                       struct err *err) MUST_USE;
 
-/* Another process of the same definition, with inputs in a region of its own; NULL: this kind has
- * no other. Of such, and of the first, send() and take() are the two halves of compute(). */
-struct reference *reference_again(struct reference *reference, const struct region *region);
+/* Another process of the same definition, with inputs in a region of its own, on any of the lane's
+ * cores, with so many threads (1 at least); NULL: this kind has no other. Of such, and of the
+ * first, send() and take() are the two halves of compute(). */
+struct reference *reference_again(struct reference *reference, const struct region *region,
+                                  size_t threads);
 int reference_send(struct reference *reference, const struct layout *layout,
                    const struct call *call, enum reference_precision precision,
                    struct err *err) MUST_USE;

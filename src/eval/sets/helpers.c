@@ -47,7 +47,8 @@ static void open_helpers(struct session *session)
         struct helper *helper = &helpers->each[helpers->count];
         if (region_open(layout->inputs_bytes, PAGE_BYTES, &helper->region, &ignored) != 0)
             return;
-        helper->reference = reference_again(session->reference, &helper->region);
+        helper->reference =
+            reference_again(session->reference, &helper->region, session->lane->core_count / most);
         if (helper->reference == NULL) {
             region_close(&helper->region);
             return;

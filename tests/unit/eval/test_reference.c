@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <math.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -26,14 +27,27 @@ struct fixture {
     struct err err;
 };
 
-enum { ELEMENTS = 24 * 20 };
+enum { ELEMENTS = 24 * 20, PAGE = 4096 };
+
+static bool use_gpu; /* the lane is a GPU's; all lanes have the cores that this process has */
+
+static void know_cores(struct lane_facts *lane)
+{
+    cpu_set_t set;
+    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+    lane->gpu = use_gpu;
+    for (int core = 0; core < CPU_SETSIZE; core++)
+        if (CPU_ISSET((size_t)core, &set) &&
+            lane->core_count < sizeof lane->cores / sizeof lane->cores[0])
+            lane->cores[lane->core_count++] = core;
+}
 
 /* 0, or -1 with fixture->err. */
 static int begin(struct fixture *fixture, const char *source)
 {
     const char *python;
     *fixture = (struct fixture){.arena = arena_new()};
-    fixture->lane.core_count = 1;
+    know_cores(&fixture->lane);
     fake_problem(&fixture->folder, source, "");
     if (problem_load(fixture->folder.path, &fixture->problem, &fixture->err) != 0 ||
         layout_make(fixture->problem, &fixture->problem->shapes[0], NULL, NULL, 64,
@@ -101,6 +115,56 @@ static void test_precisions(void **state)
     }
     assert_true(honest_error < 1e-5);
     assert_true(lower_error > 1e-4 && lower_error < 1e-1); /* ten bits of mantissa */
+    end(&fixture);
+}
+
+/* On how many cores its first thread may be, and with how many threads its products are told to
+ * compute. */
+static void look_at_cores(struct fixture *fixture, struct reference *reference, float *cores,
+                          float *threads)
+{
+    float results[ELEMENTS];
+    void *outs[] = {results};
+    struct err err = {0};
+    assert_int_equal(
+        reference_send(reference, &fixture->layout, &fixture->call, PRECISION_SPEC, &err), 0);
+    assert_int_equal(reference_take(reference, &fixture->layout, outs, &err), 0);
+    *cores = results[0];
+    *threads = results[1];
+}
+
+/* Where nothing is timed with it, the definition's first thread is bound to no core: not on a GPU's
+ * lane, nor in a process beside the first, which are several at once. */
+static void test_its_cores(void **state)
+{
+    static const char source[] = "import os\ndef reference(A, B):\n    C = A @ B\n"
+                                 "    C[0, 0] = len(os.sched_getaffinity(0))\n"
+                                 "    C[0, 1] = int(os.environ['OPENBLAS_NUM_THREADS'])\n"
+                                 "    return C\n";
+    enum { THREADS = 3 };
+    struct fixture fixture;
+    struct region region;
+    float cores, threads, all;
+    cpu_set_t set;
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+    all = (float)CPU_COUNT(&set);
+    assert_int_equal(begin(&fixture, source), 0);
+    look_at_cores(&fixture, fixture.reference, &cores, &threads);
+    assert_true(cores == 1.0F && threads == all);
+    assert_int_equal(region_open(fixture.region.inputs_bytes, PAGE, &region, &fixture.err), 0);
+    struct reference *other = reference_again(fixture.reference, &region, THREADS);
+    assert_non_null(other);
+    look_at_cores(&fixture, other, &cores, &threads);
+    assert_true(cores == all && threads == (float)THREADS);
+    reference_close(other);
+    region_close(&region);
+    end(&fixture);
+    use_gpu = true;
+    assert_int_equal(begin(&fixture, source), 0);
+    use_gpu = false;
+    look_at_cores(&fixture, fixture.reference, &cores, &threads);
+    assert_true(cores == all && threads == all);
     end(&fixture);
 }
 
@@ -344,6 +408,7 @@ int main(int argc, char **argv)
         return code;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_its_cores),
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_double_steps),
         cmocka_unit_test(test_what_is_said),
