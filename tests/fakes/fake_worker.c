@@ -7,6 +7,7 @@
  * dies in every Nth evaluation that it begins, which a lane must survive; --final-dies FILE: it
  * dies in a champion's where there is no FILE yet, which it makes. --waits N: from the Nth
  * evaluation on all wait for ever for another twagent's turn; -1: those do that are no search's.
+ * --turn FILE: who times has the lock of that file, and says so while it waits for it.
  * --opens-never 1: what it was asked to open. --says-final MS: that a final measurement takes it.
  * --unsteady N: all kernels but one in N are slower than the baseline at other sizes than the main
  * one.
@@ -23,23 +24,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { PENDING_MOST = 64, LINE_MOST = 16 << 20 };
+enum { PENDING_MOST = 64, LINE_MOST = 16 << 20, TURN_MS = 5 };
+enum { TIMES = 2, STAGES }; /* the last stage, whose turn it has to be */
 #define FOR_EVER_NS UINT64_C(1000000000000000)
 
 static const double baseline_ns = 1e7;
 
 static struct {
     long low_ms, high_ms, final_ms, dies, waits, opens_never, says_final, unsteady, noisy, late;
-    const char *notes, *final_dies, *host, *cpu;
+    const char *notes, *final_dies, *host, *cpu, *turn;
 } options = {.low_ms = 5, .high_ms = 25};
 
 struct pending { /* evaluations that were asked for; [0] is the one under way */
     json_t *request;
     uint64_t hash, started_ns, ends_ns;
     unsigned stages_said;
+    int turn; /* of its file's descriptor, 1 more; 0: not asked for yet */
+    bool waits;
 };
 
 static struct pending pending[PENDING_MOST];
@@ -285,21 +290,41 @@ static void begin(struct pending *item)
 
 static void drop_pending(size_t index)
 {
+    if (pending[index].turn > 0)
+        close(pending[index].turn - 1);
     json_decref(pending[index].request);
     pending_count--;
     memmove(&pending[index], &pending[index + 1], (pending_count - index) * sizeof *pending);
     memset(&pending[pending_count], 0, sizeof *pending);
 }
 
+/* The last stage takes its part of the whole from where it begins. */
+static bool has_turn(struct pending *item, uint64_t now, uint64_t part)
+{
+    if (options.turn == NULL || item->stages_said < TIMES)
+        return true;
+    if (item->turn == 0)
+        item->turn = open(options.turn, O_RDWR | O_CREAT | O_CLOEXEC, 0600) + 1;
+    bool waited = item->waits;
+    item->waits = flock(item->turn - 1, LOCK_EX | LOCK_NB) != 0;
+    item->ends_ns = now + part;
+    if (item->waits && !waited)
+        say(json_pack("{s:O, s:s, s:s, s:s}", "id", json_object_get(item->request, "id"), "event",
+                      "stage", "stage", "time", "waits", "another twagent times here"));
+    return !item->waits;
+}
+
 /* Says the stages whose time has come, and at the end the result; true while time is left. */
 static bool advance(struct pending *item)
 {
-    static const char *const stages[] = {"compile", "check", "time"};
-    uint64_t now = now_ns(), whole = item->ends_ns - item->started_ns;
-    while (item->stages_said < 3 && now >= item->started_ns + whole * item->stages_said * 3 / 10)
+    static const char *const stages[STAGES] = {"compile", "check", "time"};
+    uint64_t now = now_ns(), whole = (uint64_t)duration_ms(item) * 1000000u;
+    while (item->stages_said < STAGES &&
+           now >= item->started_ns + whole * item->stages_said * 3 / 10 &&
+           has_turn(item, now, whole - whole * TIMES * 3 / 10))
         say(json_pack("{s:O, s:s, s:s}", "id", json_object_get(item->request, "id"), "event",
                       "stage", "stage", stages[item->stages_said++]));
-    if (now < item->ends_ns)
+    if (now < item->ends_ns || item->waits)
         return true;
     if (options.dies > 0 && begun % (unsigned long)options.dies == 0)
         _exit(9);
@@ -321,8 +346,10 @@ static int work(void) /* milliseconds until there is something to do; -1: nothin
         if (pending[0].ends_ns == 0)
             begin(&pending[0]);
         if (advance(&pending[0])) {
-            uint64_t now = now_ns(), whole = pending[0].ends_ns - pending[0].started_ns;
-            uint64_t next = pending[0].stages_said < 3
+            uint64_t now = now_ns(), whole = (uint64_t)duration_ms(&pending[0]) * 1000000u;
+            if (pending[0].waits)
+                return TURN_MS;
+            uint64_t next = pending[0].stages_said < STAGES
                                 ? pending[0].started_ns + whole * pending[0].stages_said * 3 / 10
                                 : pending[0].ends_ns;
             return next > now ? (int)((next - now) / 1000000u + 1) : 0;
@@ -442,6 +469,8 @@ static void read_options(int argc, char **argv)
             options.host = value;
         } else if (strcmp(argv[i], "--cpu") == 0) {
             options.cpu = value;
+        } else if (strcmp(argv[i], "--turn") == 0) {
+            options.turn = value;
         } else if (strcmp(argv[i], "--notes") == 0) {
             options.notes = value;
         }

@@ -74,9 +74,12 @@ def main():
             record["lane_waits"], record["lane_busy"]))
         check("waiting for another twagent" in said, "the summary says so: %s" % [
             line for line in said.splitlines() if "lane busy" in line])
-        code, said, record = run(twagent, worker, work, "final", "--waits -1")
+        code, said, record = run(twagent, worker, work, "final", "--waits -1 --says-final 6000", budget="16s")
         check(record["state"] == "done" and not record["verified"] and not record["win"], "the champion stays unverified")
         check("the champion stays unverified" in said and code in (1, 4), "and that is said, exit %d" % code)
+        check("waited for another twagent" in record["stopped"], "also why it ended: %r" % record["stopped"])
+        efforts = [one[0] for one in notes(work, "final")]
+        check(efforts[-1] == "final" and "full" in efforts, "a run-off that waits leaves it its time: %s" % efforts)
         code, said, record = run(twagent, worker, work, "never", "--opens-never 1", budget="1s")
         check(record["state"] == "done" and "before the problem was open" in record["stopped"] and code == 4,
               "a problem that is never open: %s, %r, exit %d" % (record["state"], record["stopped"], code))
@@ -86,6 +89,7 @@ def main():
               "a last measurement of an hour: the search ends at once, and it is not begun: %s" % begun)
         check(0 < record["evaluated"] <= 6 and not record["verified"] and "stays unverified" in said,
               "%d verdicts, unverified, and that is said" % record["evaluated"])
+        check("too little for the champion's last measurement, which takes about 3600 s" in record["stopped"], "also why it ended: %r" % record["stopped"])
         code, said, record = run(twagent, worker, work, "cheap", "--says-final 20", budget="30s")
         begun = notes(work, "cheap")
         finals = [one[2] for one in begun if one[0] == "final"]

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- the run-off ---- */
@@ -205,14 +206,21 @@ static void final_record(struct search *search)
     store_write_take(search->writer, &search->write, &search->task, batch);
 }
 
-/* A part of the time is kept back for measuring, not for waiting until another twagent has timed.
- */
+/* Another twagent times here. A run-off waits for it as long as the last measurement has its time
+ * behind it; that one some seconds more than there are: it would be for nothing. */
 void search_final_watch(struct search *search)
 {
-    if (!search->final->request.active || !search->final->request.waits ||
-        !search_time_is_up(search))
+    if (!search->final->request.active || !search->final->request.waits)
+        return;
+    if (!search->final->finalist) {
+        if (!search_affords_in_flight(search))
+            search_final_cancel(search);
+        return;
+    }
+    if (!search_time_is_long_up(search))
         return;
     search->final->out_of_time = true;
+    search_short_of_time(search, "the champion's last measurement waited for another twagent");
     log_event(LOG_WARN, "run.final", search->id,
               "the time is up while another twagent times here: the champion stays unverified");
     search_final_cancel(search);
@@ -227,6 +235,20 @@ void search_final_cancel(struct search *search)
 void search_final_free(struct search *search)
 {
     arena_free(search->final->request.arena);
+}
+
+static void leave_unverified(struct search *search, const struct attempt *attempt)
+{
+    double ms = search_final_ms(search);
+    char takes[48] = "";
+    if (ms > 0)
+        snprintf(takes, sizeof takes, ", which takes about %.0f s", ms / 1e3);
+    search->final->out_of_time = true;
+    search_short_of_time(
+        search,
+        arena_printf(search->arena, "too little for the champion's last measurement%s", takes));
+    log_event(LOG_WARN, "run.final", attempt->record.id,
+              "no time is left to measure it again%s: it stays unverified", takes);
 }
 
 bool search_final_step(struct search *search)
@@ -264,11 +286,7 @@ bool search_final_step(struct search *search)
     if (!next)
         return true;
     if (!search_affords_final(search)) {
-        search->final->out_of_time = true;
-        log_event(LOG_WARN, "run.final", next->record.id,
-                  "measuring it again takes about %.0f s, more than is left of the time: it stays "
-                  "unverified",
-                  search_final_ms(search) / 1e3);
+        leave_unverified(search, next);
         return true;
     }
     arena_free(search->final->request.arena);

@@ -180,6 +180,87 @@ static void test_in_flight(void **state)
     }
 }
 
+static struct search *timed(int64_t budget_ms, double left_ms)
+{
+    struct search *search = mem_alloc(sizeof *search);
+    search->arena = arena_new();
+    search->options = (struct search_options){.budget_ms = budget_ms, .final = true};
+    search->started_ns = clock_now_ns() - (uint64_t)(((double)budget_ms - left_ms) * 1e6);
+    return search;
+}
+
+static void drop_timed(struct search *search)
+{
+    arena_free(search->arena);
+    mem_free(search);
+}
+
+/* Others time on the same GPU: what waiting has cost so far is kept back for the last measurement,
+ * too, up to a quarter of the budget; without any it is as it was. */
+static void test_waits(void **state)
+{
+    (void)state;
+    static const struct {
+        double left_s, waits;
+        bool another, run_off, in_flight;
+    } rows[] = {
+        {14, 0, true, true, true},      {14, 0.2, true, true, true},
+        {14, 0.6, false, false, false}, {16.3, 0.6, true, false, true},
+        {18, 0.6, true, true, true},    {23, 3, false, false, false},
+        {26, 3, false, false, true},    {26.8, 3, false, true, true},
+        {28, 3, true, true, true},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct search *search = timed(60000, rows[i].left_s * 1e3);
+        search->time.final_ms = 8000;
+        search->time.full_ms = 1000;
+        search_learn_measured(search, 1000, rows[i].waits);
+        search->time.measured = 3;
+        if (search_affords_another(search, 2000) != rows[i].another ||
+            search_affords_run_off(search) != rows[i].run_off ||
+            search_affords_in_flight(search) != rows[i].in_flight)
+            fail_msg("row %zu: another %d, run-off %d, in flight %d", i,
+                     search_affords_another(search, 2000), search_affords_run_off(search),
+                     search_affords_in_flight(search));
+        drop_timed(search);
+    }
+}
+
+/* A last measurement waits for its turn beyond the time: by a sixth of it, or 10 s. */
+static void test_grace(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t budget_ms;
+        double late_s;
+        bool over;
+    } rows[] = {{60000, -1, false}, {60000, 1, false}, {60000, 9, false},  {60000, 10.5, true},
+                {6000, 0.5, false}, {6000, 1.5, true}, {600000, 9, false}, {600000, 11, true}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct search *search = timed(rows[i].budget_ms, -rows[i].late_s * 1e3);
+        struct attempt finalist = {.record.id = "r1-c1"};
+        struct final final = {.finalist = &finalist, .request = {.active = true, .waits = true}};
+        search->final = &final;
+        assert_int_equal(search_time_is_long_up(search), rows[i].over);
+        if (!rows[i].over)
+            search_final_watch(search); /* has no lane to cancel on */
+        assert_false(final.out_of_time);
+        drop_timed(search);
+    }
+}
+
+/* What the time was not enough for is said, whichever budget ended the search before. */
+static void test_short_of_time(void **state)
+{
+    struct search *search = timed(60000, 1000);
+    (void)state;
+    search->options.budget_evaluations = 3;
+    search_cap_evaluations(search);
+    search_short_of_time(search, "too little for it");
+    assert_string_equal(search_stop_reason(search), "budget: a time of 1:00, too little for it");
+    drop_timed(search);
+}
+
 /* A kernel is ranked by its time. Its speed-up was taken against the baseline of another moment;
  * one that was dropped after a few samples is not ranked at all. */
 static void test_ranking(void **state)
@@ -268,10 +349,12 @@ static void test_ceilings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_floor),    cmocka_unit_test(test_target),
-        cmocka_unit_test(test_ceilings), cmocka_unit_test(test_patience),
-        cmocka_unit_test(test_progress), cmocka_unit_test(test_ranking),
-        cmocka_unit_test(test_time),     cmocka_unit_test(test_in_flight),
+        cmocka_unit_test(test_floor),         cmocka_unit_test(test_target),
+        cmocka_unit_test(test_ceilings),      cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_progress),      cmocka_unit_test(test_ranking),
+        cmocka_unit_test(test_time),          cmocka_unit_test(test_in_flight),
+        cmocka_unit_test(test_waits),         cmocka_unit_test(test_grace),
+        cmocka_unit_test(test_short_of_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

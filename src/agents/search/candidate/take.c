@@ -35,7 +35,7 @@ void search_count(struct search *search, struct attempt *attempt)
         return;
     count(search, attempt, 1);
     if (!attempt->recalled)
-        search_learn_measured(search, search_lanes_busy_ms(search));
+        search_learn_measured(search, search_lanes_busy_ms(search), search_lanes_delay(search));
     if (!search_ranks(attempt))
         return;
     search_rank(search, attempt);

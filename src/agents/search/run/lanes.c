@@ -291,6 +291,12 @@ double search_lanes_busy_ms(const struct search *search)
     return sum_of(search, lane_busy_ms);
 }
 
+double search_lanes_delay(const struct search *search)
+{
+    double busy = sum_of(search, lane_busy_ratio);
+    return busy > 0 ? sum_of(search, lane_waits_ratio) / busy : 0;
+}
+
 void search_lanes_close(struct search *search)
 {
     for (size_t i = 0; i < search->lanes.open; i++)

@@ -49,6 +49,7 @@ struct lane *search_lane_first(const struct search *search);
 double search_lanes_busy(const struct search *search);
 double search_lanes_wait(const struct search *search);
 double search_lanes_busy_ms(const struct search *search); /* of all together */
+double search_lanes_delay(const struct search *search);   /* what they waited, over that */
 void search_lanes_close(struct search *search);
 void search_lanes_free(struct search *search);
 void search_ceilings_beaten(struct search *search); /* they are no ceilings */

@@ -68,6 +68,14 @@ static void reach_time(struct search *search)
                     : arena_printf(search->arena, "budget: a time of %lld:%02lld", s / 60, s % 60));
 }
 
+void search_short_of_time(struct search *search, const char *words)
+{
+    search->limits.budget_words = NULL; /* whichever ended the search: this is what was short */
+    reach_time(search);
+    search->limits.budget_words =
+        arena_printf(search->arena, "%s, %s", search->limits.budget_words, words);
+}
+
 bool search_cap_spending(struct search *search, const struct ask *ask)
 {
     if (!ask->over_budget)

@@ -27,6 +27,8 @@ int64_t search_tuning_size(const struct search *search);
 void search_cap_evaluations(struct search *search); /* it is reached */
 /* Notes the cap where the ask failed at it; false: it failed otherwise. */
 bool search_cap_spending(struct search *search, const struct ask *ask);
+/* The budget of time, with what it was not enough for. */
+void search_short_of_time(struct search *search, const char *words);
 void search_cap_opening(struct search *search);   /* the time was over before there was a problem */
 bool search_may_propose(struct search *search);   /* false: no more; says why in the search */
 bool search_reached(const struct search *search); /* a target, the floor, patience */

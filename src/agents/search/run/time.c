@@ -27,10 +27,20 @@ void search_learn_cost(struct search *search, const struct lane_request *request
     search->time.full_ms = fmax(search->time.full_ms, sum); /* one that was dropped took less */
 }
 
-void search_learn_measured(struct search *search, double busy_ms)
+void search_learn_measured(struct search *search, double busy_ms, double waits)
 {
     if (search->time.measured++ == 0)
         search->time.first_busy_ms = busy_ms;
+    search->time.waits = waits;
+}
+
+/* What takes so long alone waits for other twagents meanwhile, as what was measured so far did.
+ * Not more than a quarter of the budget is kept back for that: it may be another one's last
+ * measurement, which comes to its end. */
+static double waiting_ms(const struct search *search, double ms)
+{
+    double all = (double)search->options.budget_ms - search->earlier_ms;
+    return fmin(search->time.waits * ms, all / 4);
 }
 
 double search_final_ms(const struct search *search)
@@ -53,7 +63,8 @@ static double reserve_ms(const struct search *search)
         return 0;
     if (!(search->time.final_ms > 0))
         return fmin(fmin(fmax(all / 6, LEAST_MS), all / 3), MOST_MS);
-    double one = margin * search->time.final_ms + CLOSING_MS;
+    double final_ms = search->time.final_ms;
+    double one = margin * final_ms + waiting_ms(search, final_ms) + CLOSING_MS;
     double whole = 2 * one + RUN_OFFS * margin * search->time.full_ms;
     return fmax(one, fmin(whole, all / 6));
 }
@@ -97,6 +108,13 @@ bool search_time_is_up(const struct search *search)
     return search->options.budget_ms > 0 && left_ms(search) < 0;
 }
 
+bool search_time_is_long_up(const struct search *search)
+{
+    enum { MOST_MS = 10000 };
+    double budget_ms = (double)search->options.budget_ms;
+    return budget_ms > 0 && left_ms(search) < -fmin(budget_ms / 6, MOST_MS);
+}
+
 /* A run-off and a champion's measurement cost about as much as a dozen evaluations, where the
  * worker does not say what they take; where it does, another evaluation must end before. What one
  * costs is what the lanes were busy for a verdict: that a model thought for minutes, or could not
@@ -107,14 +125,16 @@ bool search_affords_another(const struct search *search, double busy_ms)
     if (search->options.budget_ms <= 0 || !search->options.final || search->time.measured < 3)
         return true;
     double mean = (busy_ms - search->time.first_busy_ms) / (double)(search->time.measured - 1);
-    double end = search->time.final_ms > 0 ? reserve_ms(search) + mean : FINAL_EVALUATIONS * mean;
+    double next = mean + waiting_ms(search, mean);
+    double end = search->time.final_ms > 0 ? reserve_ms(search) + next : FINAL_EVALUATIONS * mean;
     return search_elapsed_ms(search) + end <= (double)search->options.budget_ms;
 }
 
 bool search_affords_run_off(const struct search *search)
 {
+    double both = search->time.final_ms + search->time.full_ms;
     return search->options.budget_ms <= 0 ||
-           left_ms(search) > margin * (search->time.final_ms + search->time.full_ms);
+           left_ms(search) > margin * both + waiting_ms(search, both);
 }
 
 /* Half of the estimate will do: it is none of this one. */
@@ -125,8 +145,9 @@ bool search_affords_final(const struct search *search)
 
 bool search_affords_in_flight(const struct search *search)
 {
+    double both = search->time.final_ms + search->time.full_ms;
     return search->options.budget_ms <= 0 || !search->options.final ||
-           left_ms(search) > search->time.final_ms + search->time.full_ms;
+           left_ms(search) > both + waiting_ms(search, both);
 }
 
 uint64_t search_within_ms(const struct search *search)

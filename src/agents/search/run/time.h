@@ -17,6 +17,7 @@ struct time {
     int64_t measured;         /* evaluations that this process has seen end */
     double
         first_busy_ms; /* of the lanes, when the first one had ended: it pays for what all share */
+    double waits;      /* for other twagents, over what the lanes were busy */
 };
 
 void search_deadline_set(struct search *search);          /* of searching, by what is known now */
@@ -24,7 +25,9 @@ bool search_deadline_passed(const struct search *search); /* the time for search
 void search_deadline_stop(struct search *search);
 bool search_time_is_up(const struct search *search); /* the whole of it, what was kept back too */
 void search_learn_cost(struct search *search, const struct lane_request *request); /* a verdict */
-void search_learn_measured(struct search *search, double busy_ms);        /* of the lanes so far */
+void search_learn_measured(struct search *search, double busy_ms, double waits);   /* so far */
+/* And so long that a last measurement waits no more: a sixth of the budget, or 10 s. */
+bool search_time_is_long_up(const struct search *search);
 bool search_affords_another(const struct search *search, double busy_ms); /* and then the final */
 bool search_affords_run_off(const struct search *search); /* one more, and the final after it */
 bool search_affords_final(const struct search *search);
