@@ -96,7 +96,7 @@ static int next_set(struct timing *timing, struct set **set, struct arrangement 
     struct bench *bench = timing->bench;
     const struct measure_request *request = bench->request;
     *set = NULL;
-    if (request->breathe != NULL)
+    if (request->breathe != NULL && bench_left_ms(bench) > 0.0) /* late: it comes to its end */
         timing->started_ns += request->breathe(request->breather);
     for (size_t tries = 0; tries < 4 * POOL_MOST; tries++) {
         if (atomic_load(&bench->session->cancelled))

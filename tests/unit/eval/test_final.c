@@ -27,6 +27,31 @@ static int set_up(void **state)
     return open_product(&f, kernels);
 }
 
+static uint64_t breathe(void *breather)
+{
+    ++*(unsigned *)breather;
+    return 0;
+}
+
+/* Others are let in while it is timed, but no longer once its time is up. */
+static void test_a_late_champion_lets_nobody_in(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    struct measure_request request = f->request;
+    unsigned breaths = 0;
+    request.effort = EFFORT_FINAL;
+    request.breathe = breathe;
+    request.breather = &breaths;
+    for (uint64_t within_ms = 0; within_ms < 2; within_ms++) {
+        struct evaluation evaluation = {0};
+        breaths = 0;
+        request.within_ms = within_ms; /* 0: no hurry */
+        assert_int_equal(session_measure(f->session, &request, f->arena, &evaluation, &f->err), 0);
+        assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+        assert_int_equal(breaths > 0, within_ms == 0);
+    }
+}
+
 /* What every champion must pass stays; what is for the record alone goes, and that is said. */
 static void test_a_champion_in_a_hurry(void **state)
 {
@@ -134,6 +159,7 @@ int main(int argc, char **argv)
         return code;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_champion_in_a_hurry),
+        cmocka_unit_test(test_a_late_champion_lets_nobody_in),
         cmocka_unit_test(test_a_champion_that_tires),
         cmocka_unit_test(test_a_final_and_slow_baselines),
         cmocka_unit_test(test_what_a_final_costs),
