@@ -176,7 +176,7 @@ class Reference:
                 array = array.astype(np.float32)
             if array.dtype.kind == "f":
                 if bits is not None:
-                    array = round_bits(np.ascontiguousarray(array), bits)
+                    array = round_bits(np.ascontiguousarray(array), bits).reshape(array.shape)
                     if bits == 23 and array.dtype == np.float64:
                         array = array.astype(np.float32)
                 if exact:

@@ -42,13 +42,15 @@ static void know_cores(struct lane_facts *lane)
             lane->cores[lane->core_count++] = core;
 }
 
-/* 0, or -1 with fixture->err. */
-static int begin(struct fixture *fixture, const char *source)
+/* 0, or -1 with fixture->err. `spec`: another one, or NULL. */
+static int begin_with(struct fixture *fixture, const char *source, const char *spec)
 {
     const char *python;
     *fixture = (struct fixture){.arena = arena_new()};
     know_cores(&fixture->lane);
     fake_problem(&fixture->folder, source, "");
+    if (spec != NULL)
+        folder_put(&fixture->folder, "spec.yaml", spec);
     if (problem_load(fixture->folder.path, &fixture->problem, &fixture->err) != 0 ||
         layout_make(fixture->problem, &fixture->problem->shapes[0], NULL, NULL, 64,
                     &fixture->layout, &fixture->err) != 0 ||
@@ -66,6 +68,11 @@ static int begin(struct fixture *fixture, const char *source)
             input[i] = (float)((double)(i * 7 % 31) / 30.0 - 0.5 + (double)tensor / 3.0);
     }
     return 0;
+}
+
+static int begin(struct fixture *fixture, const char *source)
+{
+    return begin_with(fixture, source, NULL);
 }
 
 static void end(struct fixture *fixture)
@@ -165,6 +172,28 @@ static void test_its_cores(void **state)
     use_gpu = false;
     look_at_cores(&fixture, fixture.reference, &cores, &threads);
     assert_true(cores == all && threads == all);
+    end(&fixture);
+}
+
+/* A tensor without axes stays one, also where its bits are cut. */
+static void test_single_number(void **state)
+{
+    static const char spec[] = "name: number\ndims: {}\n"
+                               "inputs: {A: {shape: [], dtype: float32}, "
+                               "B: {shape: [], dtype: float32}}\n"
+                               "outputs: {C: {shape: [], dtype: float32}}\n"
+                               "reference: ref_impl.py\n";
+    struct fixture fixture;
+    double exact = 0.0;
+    float honest = 0.0f, lower = 0.0f;
+    (void)state;
+    assert_int_equal(begin_with(&fixture, "def reference(A, B):\n    return A + B\n", spec), 0);
+    assert_int_equal(compute(&fixture, PRECISION_EXACT, &exact), 0);
+    assert_int_equal(compute(&fixture, PRECISION_SPEC, &honest), 0);
+    if (compute(&fixture, PRECISION_LOWER, &lower) != 0)
+        fail_msg("%s", fixture.err.message);
+    assert_true(fabs(exact + 2.0 / 3.0) < 1e-6);
+    assert_true(fabs((double)honest - exact) < 1e-6 && fabs((double)lower - exact) < 1e-3);
     end(&fixture);
 }
 
@@ -409,6 +438,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_precisions),
         cmocka_unit_test(test_its_cores),
+        cmocka_unit_test(test_single_number),
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_double_steps),
         cmocka_unit_test(test_what_is_said),
