@@ -28,7 +28,10 @@ static int open_shapes(struct session *session, struct err *err)
     for (size_t i = 0; i < problem->shape_count; i++)
         if (shape_make(session, &problem->shapes[i], &session->shapes[i], err) != 0)
             return -1;
-    session->shape_total = session->shape_count + HIDDEN_SHAPES; /* which are drawn later */
+    for (size_t i = 0; i < HIDDEN_SHAPES; i++)
+        if (session_draw_hidden(session, i, err) != 0)
+            return -1;
+    session->shape_total = session->shape_count + HIDDEN_SHAPES;
     session_make_long(session);
     session_draw_beyond(session);
     size_t bytes = shape_bytes(&session->shapes[0]) + 1;
@@ -93,8 +96,8 @@ static int open_parts(struct session *session, struct err *err)
         return -1;
     if (session->backend->warm_runner != NULL)
         session->backend->warm_runner(session->lane, &session->region);
-    if (session_make_cases(session, err) != 0 ||
-        (session->options.sanitizes && sanitize_ahead(session, err) != 0) ||
+    session_make_cases(session);
+    if ((session->options.sanitizes && sanitize_ahead(session, err) != 0) ||
         open_reference(session, err) != 0)
         return -1;
     baselines_begin(session, session->options.final);

@@ -9,8 +9,6 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* The hidden shapes of problem_draw_dims() have at most 2^20 elements in all. */
-static const size_t hidden_bytes = 8 * MIB + (size_t)16 * 2 * REDZONE_BYTES;
 static const size_t headroom_most = 8 * MIB;
 static const size_t roomy_most = (size_t)4096 * MIB;
 static const size_t workspace_floor = 64 * MIB;
@@ -19,6 +17,12 @@ enum { WORKSPACE_TIMES = 16 }; /* of the problem's own tensors */
 static size_t page_up(size_t bytes)
 {
     return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+/* The hidden shapes of problem_draw_dims() have at most 2^20 elements in all, where they can. */
+static size_t hidden_bytes(size_t tensors)
+{
+    return 8 * MIB + (tensors + 1) * (REDZONE_BYTES + layout_alignment());
 }
 
 /* The most that each input has, of the hidden shapes, too, where that is not far too much. */
@@ -43,7 +47,9 @@ static size_t most_of_inputs(const struct session *session, size_t *most)
 int session_open_region(struct session *session, struct err *err)
 {
     size_t most[INPUTS_MAX], each = most_of_inputs(session, most);
-    size_t inputs = each > hidden_bytes ? each : hidden_bytes, outputs = hidden_bytes;
+    size_t inputs = hidden_bytes(session->problem->input_count);
+    size_t outputs = hidden_bytes(session->problem->output_count);
+    inputs = each > inputs ? each : inputs;
     for (size_t i = 0; i < session->shape_total; i++) {
         const struct layout *layout = &session->shapes[i].layout;
         inputs = layout->inputs_bytes > inputs ? layout->inputs_bytes : inputs;

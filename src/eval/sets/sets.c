@@ -246,12 +246,9 @@ static void add_edge_cases(struct session *session)
         add_case(session, session_small_shape(session), DRAW_OFFSET);
 }
 
-int session_make_cases(struct session *session, struct err *err)
+void session_make_cases(struct session *session)
 {
     size_t shapes = session->shape_count;
-    for (size_t i = 0; i < HIDDEN_SHAPES; i++)
-        if (session_draw_hidden(session, i, err) != 0)
-            return -1;
     size_t each = CASES_A_SHAPE;
     while ((shapes - 1) * each < CASES_LEAST && shapes > 1)
         each++;
@@ -268,14 +265,15 @@ int session_make_cases(struct session *session, struct err *err)
     for (size_t i = 0; i < session->pool_count; i++)
         set_assign(&session->pool[i], &session->shapes[0],
                    (enum distribution)(i % DRAW_RANDOM_COUNT));
-    return 0;
 }
 
+/* Sets of a shape that is another one now have memory of the former's size: whatever happens, none
+ * of them is left with it. */
 static int refresh_hidden(struct session *session, struct err *err)
 {
-    for (size_t i = 0; i < HIDDEN_SHAPES; i++)
-        if (session_draw_hidden(session, i, err) != 0)
-            return -1;
+    int status = 0;
+    for (size_t i = 0; i < HIDDEN_SHAPES && status == 0; i++)
+        status = session_draw_hidden(session, i, err);
     session_draw_beyond(session);
     for (size_t i = session->hidden_case; i < session->case_count; i++) {
         struct set *set = &session->cases[i];
@@ -284,7 +282,7 @@ static int refresh_hidden(struct session *session, struct err *err)
                    set->distribution);
         set->optional = optional;
     }
-    return 0;
+    return status;
 }
 
 int session_refresh(struct session *session, bool all, struct err *err)

@@ -60,9 +60,10 @@ bool session_is_large(const struct session *session);
 int shape_shows(const struct session *session, const struct shape *shape);
 /* For the edge cases: the smallest of those that show most, or the largest where none does. */
 const struct shape *session_small_shape(const struct session *session);
+void session_make_long(struct session *session); /* after the spec's shapes, before a region */
+/* The same; and again, no larger than the region that was made for them. */
 int session_draw_hidden(struct session *session, size_t index, struct err *err) MUST_USE;
-void session_make_long(struct session *session);   /* after the spec's shapes, before a region */
-void session_draw_beyond(struct session *session); /* the same; and again, no larger */
+void session_draw_beyond(struct session *session);
 
 /* --- sets.c --- */
 void set_redraw(struct set *set); /* new seed; buffers are kept */
@@ -112,7 +113,7 @@ int session_norm_errors(struct session *session, const struct set *set, double *
 bool session_excuses(struct session *session, const struct set *set, size_t output,
                      const void *got);
 size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed);
-int session_make_cases(struct session *session, struct err *err) MUST_USE;
+void session_make_cases(struct session *session);
 int session_refresh(struct session *session, bool all, struct err *err) MUST_USE;
 /* DRAW_FEW is a question here: long sums of float32 or float64, and no lower precision allowed. */
 bool session_few_applies(const struct session *session);

@@ -65,19 +65,28 @@ const struct shape *session_small_shape(const struct session *session)
     return best;
 }
 
+/* Before the region is made for them all; and again, no larger than that. */
+static bool fits(const struct session *session, const struct shape *shape)
+{
+    return session->slot_bytes == 0 ||
+           (shape->layout.inputs_bytes + PAGE_BYTES <= session->slot_bytes &&
+            shape->layout.outputs_bytes + PAGE_BYTES <= session->region.outputs_bytes);
+}
+
 int session_draw_hidden(struct session *session, size_t index, struct err *err)
 {
-    struct shape *shape = &session->shapes[session->shape_count + index];
     for (int i = 0; i < REDRAWS_MOST; i++) {
         struct names dims;
+        struct shape shape;
         if (problem_draw_dims(session->problem, random_seed(), &dims, err) != 0 ||
-            shape_make(session, &dims, shape, err) != 0)
+            shape_make(session, &dims, &shape, err) != 0)
             return -1;
-        if (shape->layout.inputs_bytes + PAGE_BYTES <= session->slot_bytes &&
-            shape->layout.outputs_bytes + PAGE_BYTES <= session->region.outputs_bytes)
+        if (fits(session, &shape)) {
+            session->shapes[session->shape_count + index] = shape;
             return 0;
+        }
     }
-    return err_set(err, ERR_LIMIT, "hidden shapes come out larger than the shared memory");
+    return 0; /* the one that there is stays: its numbers are others */
 }
 
 /* --- sums as long as the main shape's --- */
@@ -125,14 +134,6 @@ void session_make_long(struct session *session)
 }
 
 /* --- beyond the main shape --- */
-
-/* Again: no larger than the region that was made for the first ones. */
-static bool fits(const struct session *session, const struct shape *shape)
-{
-    return session->slot_bytes == 0 ||
-           (shape->layout.inputs_bytes + PAGE_BYTES <= session->slot_bytes &&
-            shape->layout.outputs_bytes + PAGE_BYTES <= session->region.outputs_bytes);
-}
 
 void session_draw_beyond(struct session *session)
 {
