@@ -29,6 +29,7 @@ static int broken;      /* sticks until the process ends */
 static int state;       /* of __device__ variables: cleared by loading a module */
 static int64_t live;    /* bytes of device memory */
 static int64_t modules; /* loaded now */
+static void *busy;      /* the stream of the last launch that was not waited for */
 static long spent_ns;   /* what launches have cost, by $FAKE_CUDA_COSTS' clock */
 
 /* What is mapped for each allocation: up to the next 2 MiB. */
@@ -271,7 +272,8 @@ EXPORT cuStreamCreate(void **stream, unsigned flags)
 EXPORT cuStreamSynchronize(void *stream);
 EXPORT cuStreamSynchronize(void *stream)
 {
-    (void)stream;
+    if (stream == busy)
+        busy = NULL;
     return broken;
 }
 
@@ -437,6 +439,9 @@ EXPORT cuLaunchKernelEx(const struct launch *config, const struct kernel *functi
 {
     struct op op = {.kernel = function};
     (void)extra;
+    if (getenv("FAKE_CUDA_ALONE") != NULL && busy != NULL && busy != config->stream)
+        return broken = LAUNCH_FAILED;
+    busy = config->stream;
     for (int i = 0; i < function->count; i++)
         memcpy(&op.arguments[i], given[i], sizeof op.arguments[i]);
     return config->block[0] * config->block[1] * config->block[2] > 1024 ? 701 : enqueue(&op);

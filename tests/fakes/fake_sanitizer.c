@@ -2,6 +2,8 @@
  * $FAKE_SANITIZER tells it to, in the tool's own form. Words of that variable, each TOOL:WHAT:
  *   racecheck:race memcheck:read initcheck:read synccheck:barrier   a finding
  *   TOOL:broken    it could not do its work        TOOL:silent   it ends without a summary
+ *   TOOL:host      a complaint that is about no kernel
+ *   TOOL:alone     under it no two streams may be busy at once
  *   TOOL:stubborn  it takes no other mark than its own      TOOL:late   it takes its time to start
  */
 #include <stdio.h>
@@ -50,6 +52,10 @@ static int say_finding(const char *tool)
         say(" Barrier error detected. Divergent thread(s) in block\n"
             "     at fake_relu+0x60 in candidate.cu:5\n"
             " ");
+    else if (told(tool, "host"))
+        say(" Host API memory access error at host access to 0x7f9b06800400 of size 64 bytes\n"
+            "     Uninitialized access to 0x7f9b06800420 on access by cudaMemcpy source\n"
+            " ");
     else
         return 0;
     return 1;
@@ -75,6 +81,8 @@ int main(int argc, char **argv)
     }
     if (told(tool, "late"))
         usleep(LATE_US);
+    if (told(tool, "alone"))
+        setenv("FAKE_CUDA_ALONE", "1", 1);
     pid_t child = fork();
     if (child == 0) {
         execv(argv[at], argv + at);

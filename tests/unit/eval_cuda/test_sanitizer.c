@@ -2,7 +2,7 @@
  * way with a stand-in (tests/fakes/fake_sanitizer.c) around runners on a driver without a GPU. */
 #include "scene.h"
 
-#include "eval/cuda/sanitize/sanitizer.h"
+#include "eval/cuda/sanitize/tools.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -23,6 +23,11 @@
     "=========     Address 0x7f9b06800004\n"                                                       \
     "=========     Saved host backtrace up to driver entry point at kernel launch time\n"          \
     "=========         Host Frame: main [0x8e4d] in san\n"                                         \
+    "========= \n"
+
+#define OF_THE_HOST                                                                                \
+    "========= Host API memory access error at host access to 0x7f4c1aa01200 of size 64 bytes\n"   \
+    "=========     Uninitialized access to 0x7f4c1aa01220 on access by cudaMemcpy source\n"        \
     "========= \n"
 
 static const struct {
@@ -46,6 +51,10 @@ static const struct {
      "float *)+0x60 in san.cu:5, by thread (1,0,0) in block (0,0,0)",
      64, 0, true, false},
     {TOOL_INITCHECK, UNINITIALIZED, "Uninitialized", 1, 0, false, false}, /* not at its end yet */
+    /* What names no place in a kernel is none's defect. */
+    {TOOL_INITCHECK, OF_THE_HOST "========= ERROR SUMMARY: 1 error\n", NULL, 0, 0, true, true},
+    {TOOL_INITCHECK, OF_THE_HOST UNINITIALIZED "========= ERROR SUMMARY: 2 errors\n",
+     "at uninit(const float *", 2, 0, true, false},
     {TOOL_MEMCHECK,
      "========= Program hit CUDA_ERROR_NOT_FOUND (error 500) due to \"named symbol not found\" on "
      "CUDA API call to cuGetProcAddress_v2.\n========= \n========= ERROR SUMMARY: 0 errors\n",
@@ -171,8 +180,12 @@ static const struct {
     {"fake_relu", "", ERR_NONE, "", ""},
     {"fake_relu", "racecheck:race", ERR_CHILD, "compute-sanitizer (racecheck) found a defect",
      "candidate.cu:9"},
-    {"fake_relu", "memcheck:read,initcheck:read", ERR_CHILD, "(memcheck, initcheck)",
+    {"fake_relu", "memcheck:read,initcheck:read", ERR_CHILD,
+     "(memcheck, initcheck) found a defect: Invalid __global__ read of size 4 bytes, at "
+     "fake_relu+0x60 in candidate.cu:5, by thread (0,0,0) in block (7,0,0), Access to 0x.. is out "
+     "of bounds beside ",
      "out of bounds"},
+    {"fake_relu", "initcheck:host", ERR_UNSUPPORTED, "an end: Host API memory access error", ""},
     {"fake_relu", "racecheck:stubborn,racecheck:race", ERR_CHILD, "(racecheck)", "candidate.cu:9"},
     {"fake_relu", "memcheck:stubborn", ERR_NONE, "", ""},
     {"fake_relu", "synccheck:barrier", ERR_CHILD, "(synccheck)", "Divergent"},
@@ -181,7 +194,9 @@ static const struct {
     {"fake_trap", "", ERR_CHILD, "under compute-sanitizer (memcheck): fake_trap", ""},
     {"fake_trap", "memcheck:late", ERR_CHILD, "under compute-sanitizer (memcheck): fake_trap", ""},
     {"fake_trap", "memcheck:read", ERR_CHILD, "(memcheck) found a defect", "candidate.cu:5"},
-    {"fake_die", "", ERR_CHILD, "under compute-sanitizer", ""},
+    {"fake_gone", "", ERR_UNSUPPORTED, "compute-sanitizer (", ""}, /* it was there in the checks */
+    {"fake_die", "", ERR_UNSUPPORTED, "exited during a call", ""}, /* no kernel can */
+    {"fake_die", "synccheck:barrier", ERR_CHILD, "(synccheck) found a defect", "Divergent"},
 };
 
 static void test_ways(void **unused)
@@ -192,12 +207,63 @@ static void test_ways(void **unused)
         size_t i = k / 2;
         together = k % 2 != 0;
         begin(&scene, ways[i].says);
-        int status = sanitize(&scene, ways[i].entry);
+        const char *bare = arena_printf(
+            scene.arena, "  - {entry: %s, grid: 1, block: 1, args: []}\n", ways[i].entry);
+        int status =
+            strcmp(ways[i].entry, "fake_trap") == 0 || strcmp(ways[i].entry, "fake_die") == 0
+                ? sanitize_launch(&scene, bare)
+                : sanitize(&scene, ways[i].entry);
         if ((status == 0) != (ways[i].code == ERR_NONE) ||
             (status != 0 && (scene.err.code != ways[i].code ||
                              strstr(scene.err.message, ways[i].message) == NULL)) ||
             strstr(buf_text(&said_of_all), ways[i].report) == NULL)
             fail_msg("way %zu: %d %s\n%s", i, status, scene.err.message, buf_text(&said_of_all));
+        end(&scene);
+    }
+}
+
+/* Which tensor of which shape an address is of. */
+static void test_places(void **unused)
+{
+    static struct gpu_control control = {.sanitize.bytes = {4000, 4000}};
+    static struct gpu_report report = {.tensors = {0x1000, 0x4000}};
+    static const struct {
+        uint64_t address;
+        const char *text;
+    } given[] = {{0x1000, " in X at N=1000"},  {0x4fff, " beside Y at N=1000"},
+                 {0x4004, " in Y at N=1000"},  {0x901b, " in X at N=7"},
+                 {0x901c, " beside X at N=7"}, {0, ""}};
+    struct gpu_host host = {.control = &control, .report = &report};
+    struct supervisor tool = {.host = &host};
+    struct scene scene;
+    (void)unused;
+    begin(&scene, "");
+    const struct program program = scene_program(&scene, scene_launch(&scene, "fake_relu"));
+    struct call calls[] = {scene.call, scene.call};
+    calls[1].dims[0] = 7;
+    control.call = calls[0];
+    place_keep(&tool, 0);
+    control.sanitize.bytes[0] = control.sanitize.bytes[1] = 28;
+    report.tensors[0] = 0x9000, report.tensors[1] = 0xa000;
+    place_keep(&tool, 1);
+    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
+        BUF_LOCAL(text, 200);
+        place_tell(&tool, &program, calls, given[i].address, &text);
+        assert_string_equal(buf_text(&text), given[i].text);
+    }
+    mem_free(tool.places);
+    end(&scene);
+}
+
+/* initcheck alone: one call after the other. */
+static void test_in_turn(void **unused)
+{
+    struct scene scene;
+    (void)unused;
+    for (int k = 0; k < 2; k++) {
+        together = true;
+        begin(&scene, k == 0 ? "initcheck:alone" : "memcheck:alone");
+        assert_int_equal(sanitize(&scene, "fake_relu"), k == 0 ? 0 : -1);
         end(&scene);
     }
 }
@@ -365,6 +431,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reports),       cmocka_unit_test(test_no_more_than_asked),
         cmocka_unit_test(test_forged),        cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_places),        cmocka_unit_test(test_in_turn),
         cmocka_unit_test(test_started_ahead), cmocka_unit_test(test_not_installed),
         cmocka_unit_test(test_cancelled),     cmocka_unit_test(test_held),
         cmocka_unit_test(test_slowest_first), cmocka_unit_test(test_runs_are_held),

@@ -45,6 +45,7 @@ int graph_fault(const struct graph *graph, cu_result result, const char *entry, 
     char any[PLAN_ENTRIES_TEXT];
     const char *name = driver_error(graph->driver, result), *words = "failed";
     plan_entries(graph->plan, any);
+    fault->memory = result == CU_OUT_OF_MEMORY;
     for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
         if (meanings[i].result == result)
             words = meanings[i].words;
@@ -167,6 +168,7 @@ static int load(struct graph *graph, const void *image, struct fault *fault)
     if (result == 0)
         return 0;
     graph->scratch = 0;
+    fault->memory = result == CU_OUT_OF_MEMORY;
     return refuse(fault, REPORT_FAULT, "%llu MiB of scratch memory: %s",
                   (unsigned long long)(scratch >> 20), driver_error(driver, result));
 }

@@ -7,6 +7,7 @@
 
 struct fault {
     enum report_status status;
+    bool memory; /* the device had none left */
     char reason[WIRE_REASON_MAX];
 };
 

@@ -23,7 +23,7 @@
 enum { WIRE_REASON_MAX = 400 };
 enum { IMAGES_MAX = LAUNCHES_MAX * VARIANTS_MAX };
 enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_RECORDS, WIRE_SAMPLES };
-/* Supervised: a call is made ready; then all that are run, at the same time. */
+/* Supervised: a call is made ready; then all that are run. */
 enum { WIRE_READY = WIRE_SAMPLES + 1, WIRE_RUN, WIRE_QUIT };
 
 /* What a call's time goes to, for a time line (eval/data/timeline.h). */
@@ -47,6 +47,7 @@ struct gpu_control {
     struct call call;
     struct plan plan;
     struct wire_sanitize sanitize; /* with WIRE_READY */
+    int32_t in_turn;               /* with WIRE_RUN: one call after the other */
 };
 
 struct gpu_report {
@@ -59,8 +60,9 @@ struct gpu_report {
     double event_ns;
     /* From before memory is restored to the plan's end, by two events and by the clock. */
     double span_ns, wall_ns;
-    struct device_state state;   /* after the launch of a timed call */
-    uint64_t part_ns[RUN_PARTS]; /* where control->timeline */
-    struct wire_profile profile; /* the answer to WIRE_PROFILE; to WIRE_RECORDS: .records */
-    struct wire_hot hot;         /* to WIRE_SAMPLES */
+    struct device_state state;           /* after the launch of a timed call */
+    uint64_t part_ns[RUN_PARTS];         /* where control->timeline */
+    uint64_t tensors[CALL_POINTERS_MAX]; /* the answer to WIRE_READY: where they lie */
+    struct wire_profile profile;         /* the answer to WIRE_PROFILE; to WIRE_RECORDS: .records */
+    struct wire_hot hot;                 /* to WIRE_SAMPLES */
 };

@@ -18,7 +18,7 @@
 
 /* A kernel under one of them is some ten to a hundred times slower. */
 enum { SLOWER = 50, MOST_MS = 30000, START_MS = 60000, QUIT_MS = 20000, FINDINGS = 4 };
-enum { STEP_MS = 10, SAID_MOST = 1 << 18 };
+enum { STEP_MS = 10, SAID_MOST = 1 << 18, FIRST_MOST = 400 };
 #define MS_NS UINT64_C(1000000)
 
 static const char *const timeline_names[TOOLS] = {[TOOL_MEMCHECK] = "sanitize.memcheck",
@@ -150,7 +150,8 @@ static bool has_found(int which)
     return words.errors > 0;
 }
 
-/* Of a runner that has answered. */
+/* Of a runner that has answered. A launch that the device ended is a kernel's fault; what could not
+ * be loaded, or had no memory, could be without the tool. */
 static void look_at_report(int which)
 {
     struct supervisor *tool = &tools.each[which];
@@ -158,7 +159,7 @@ static void look_at_report(int which)
     uint32_t status = report->status;
     char reason[WIRE_REASON_MAX];
     snprintf(reason, sizeof reason, "%.*s", WIRE_REASON_MAX - 1, report->reason);
-    if (status == REPORT_FAULT || status == REPORT_REFUSED)
+    if (status == REPORT_FAULT)
         (void)!err_set(&tool->failed, ERR_CHILD, "%s", reason);
     else if (status != REPORT_FINE)
         (void)!err_set(&tool->failed, ERR_UNSUPPORTED, "compute-sanitizer (%s): %s",
@@ -172,18 +173,21 @@ static bool take_answer(int which, struct asked *asked)
     if (!spoke(tool->host) && clock_now_ns() < tool->deadline_ns)
         return false;
     struct err err = {0};
+    tool_listen(tool); /* the last words of one that has ended would be in the error alone */
     if (gpu_host_await(tool->host, 0, &err) == 0)
         look_at_report(which);
-    else
-        (void)!err_set(&tool->failed, err.code == ERR_TIMEOUT ? ERR_TIMEOUT : ERR_CHILD, "%s",
-                       err.message);
+    else if (err.code == ERR_TIMEOUT)
+        tool->failed = err;
+    else /* no kernel reaches its process */
+        (void)!err_set(&tool->failed, ERR_UNSUPPORTED, "compute-sanitizer (%s): %s",
+                       sanitizer_tools[which], err.message);
     tool_listen(tool);
     tool->busy = false;
     if (tool->running) {
         tool->ran = tool->next;
         timeline_put(timeline_names[which], tool->begun_ns, clock_now_ns() - tool->begun_ns);
     } else {
-        tool->next++;
+        place_keep(tool, tool->next++);
     }
     if ((tool->failed.code != ERR_NONE || has_found(which)) && tool->next < asked->most)
         asked->most = tool->next;
@@ -290,27 +294,43 @@ static int work(struct asked *asked, struct err *err)
     return 0;
 }
 
-/* What has been said, by all of them: findings, as one error. */
-static int findings(struct buf *report, struct err *err)
+/* "Uninitialized __global__ memory read of size 4 bytes, at join+0x150 in k.cu:49, ... in parts at
+ * M=7, N=61", of the line that was added to a report behind `from`. */
+static void tell_first(const struct asked *asked, const struct supervisor *tool, uint64_t address,
+                       const char *from, struct buf *first)
 {
+    const char *text = strstr(from, ": ");
+    if (first->length > 0 || text == NULL)
+        return;
+    buf_add(first, text, strcspn(text, "\n"));
+    place_tell(tool, asked->program, asked->calls, address, first);
+}
+
+/* What has been said, by all of them: findings, as one error. */
+static int findings(const struct asked *asked, struct buf *report, struct err *err)
+{
+    BUF_LOCAL(first, FIRST_MOST);
     char which[80] = "";
     for (int i = 0; i < TOOLS; i++) {
         const struct supervisor *tool = &tools.each[i];
         struct sanitizer_words words;
+        size_t before = report->length;
         sanitizer_read((enum sanitizer_tool)i, tool->mark, buf_text(&tool->said), tool->said.length,
                        FINDINGS, &words, report);
         if (words.errors == 0)
             continue;
         strcat(which, which[0] != '\0' ? ", " : "");
         strcat(which, sanitizer_tools[i]);
+        tell_first(asked, tool, words.address, buf_text(report) + before, &first);
     }
     if (which[0] == '\0')
         return 0;
-    return err_set(err, ERR_CHILD, "compute-sanitizer (%s) found a defect", which);
+    return err_set(err, ERR_CHILD, "compute-sanitizer (%s) found a defect%s", which,
+                   buf_text(&first));
 }
 
 /* A runner that died or faulted under a tool: what the tools say of it counts first, all of it. */
-static int ended_badly(int which, struct buf *report, struct err *err)
+static int ended_badly(int which, const struct asked *asked, struct buf *report, struct err *err)
 {
     bool quitting = true;
     for (int i = 0; i < TOOLS; i++)
@@ -325,25 +345,25 @@ static int ended_badly(int which, struct buf *report, struct err *err)
             wait_for_any();
     }
     const struct err *failed = &tools.each[which].failed;
-    if (findings(report, err) == 0)
+    if (findings(asked, report, err) == 0 && failed->code == ERR_UNSUPPORTED)
+        *err = *failed;
+    else if (err->code == ERR_NONE)
         err_set(err, failed->code, "under compute-sanitizer (%s): %s", sanitizer_tools[which],
                 failed->message);
     tools_discard();
     return -1;
 }
 
-static int judge(struct buf *report, struct err *err)
+static int judge(const struct asked *asked, struct buf *report, struct err *err)
 {
-    int status = 0;
-    for (int i = 0; i < TOOLS; i++) {
-        const struct supervisor *tool = &tools.each[i];
-        if (tool->failed.code != ERR_NONE && tool->failed.code != ERR_UNSUPPORTED)
-            return ended_badly(i, report, err);
-        if (tool->failed.code != ERR_NONE)
-            status = err_set(err, ERR_UNSUPPORTED, "%s", tool->failed.message);
-    }
-    if (status == 0)
-        status = findings(report, err);
+    int bad = -1;
+    for (int i = TOOLS - 1; i >= 0; i--)
+        if (tools.each[i].failed.code != ERR_NONE &&
+            (bad < 0 || tools.each[i].failed.code != ERR_UNSUPPORTED))
+            bad = i;
+    if (bad >= 0)
+        return ended_badly(bad, asked, report, err);
+    int status = findings(asked, report, err);
     for (int i = 0; i < TOOLS && status == 0; i++)
         if (!tools.each[i].over)
             return 1;
@@ -354,8 +374,9 @@ static int judge(struct buf *report, struct err *err)
         sanitizer_read((enum sanitizer_tool)i, tool->mark, buf_text(&tool->said), tool->said.length,
                        0, &words, &ignored);
         if (words.broken || !words.ended)
-            status = err_set(err, ERR_UNSUPPORTED, "compute-sanitizer (%s) did not come to an end",
-                             sanitizer_tools[i]);
+            status = err_set(
+                err, ERR_UNSUPPORTED, "compute-sanitizer (%s) did not come to an end%s%s",
+                sanitizer_tools[i], words.complaint[0] != '\0' ? ": " : "", words.complaint);
     }
     tools_discard();
     return status;
@@ -397,5 +418,5 @@ int cuda_sanitize(const struct lane_facts *lane, const struct region *region, co
     }
     if (work(&asked, err) != 0)
         return -1;
-    return judge(report, err);
+    return judge(&asked, report, err);
 }

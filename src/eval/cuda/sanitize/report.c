@@ -12,6 +12,7 @@
 #include "process/clean.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,22 +87,44 @@ static bool is_about_itself(const char *text, size_t length, struct sanitizer_wo
 
 struct reading {
     struct sanitizer_words *words;
-    struct buf line; /* the finding that is being read */
-    bool open;
+    struct buf line;   /* the finding that is being read */
+    bool open, placed; /* placed: it says where in the program it is */
+    int records;       /* of a place, so far */
     size_t shown, most;
     enum sanitizer_tool tool;
     struct buf *report;
 };
 
+/* Whatever the tool complains of besides, as of its host or of itself, is no kernel's defect. */
 static void close_finding(struct reading *reading)
 {
-    if (reading->open && reading->shown < reading->most) {
+    reading->records += reading->open && reading->placed;
+    if (reading->open && !reading->placed && reading->words->complaint[0] == '\0')
+        snprintf(reading->words->complaint, sizeof reading->words->complaint, "%s",
+                 buf_text(&reading->line));
+    if (reading->open && reading->placed && reading->shown < reading->most) {
         buf_addf(reading->report, "%s: ", sanitizer_tools[reading->tool]);
         clean_line(reading->report, buf_text(&reading->line), reading->line.length);
         reading->shown++;
     }
-    reading->open = false;
+    reading->open = reading->placed = false;
     buf_reset(&reading->line);
+}
+
+/* "at mm+0x140 in candidate.cu:17", "Access to 0x7f2 is out of bounds", "Address 0x7f2" */
+static void read_more(struct reading *reading, const char *text, size_t length)
+{
+    static const char *const addresses[] = {"Access to 0x", "Address 0x"};
+    bool backtrace = begins(text, length, "Saved host backtrace") ||
+                     begins(text, length, "Host Frame") || begins(text, length, "Device Frame");
+    if (!reading->open || backtrace)
+        return;
+    buf_addf(&reading->line, ", %.*s", (int)length, text);
+    reading->placed =
+        reading->placed || begins(text, length, "at ") || begins(text, length, "by thread ");
+    for (size_t i = 0; i < 2 && reading->words->address == 0; i++)
+        if (begins(text, length, addresses[i]))
+            reading->words->address = strtoull(text + strlen(addresses[i]), NULL, 16);
 }
 
 static void read_line(struct reading *reading, const char *text, size_t length)
@@ -119,10 +142,7 @@ static void read_line(struct reading *reading, const char *text, size_t length)
         return;
     }
     if (goes_on) {
-        bool backtrace = begins(text, length, "Saved host backtrace") ||
-                         begins(text, length, "Host Frame") || begins(text, length, "Device Frame");
-        if (reading->open && !backtrace)
-            buf_addf(&reading->line, ", %.*s", (int)length, text);
+        read_more(reading, text, length);
         return;
     }
     close_finding(reading);
@@ -131,6 +151,7 @@ static void read_line(struct reading *reading, const char *text, size_t length)
         return;
     reading->words->errors = errors + 1;
     reading->open = true;
+    reading->placed = memmem(text, length, " access at ", 11) != NULL; /* a race's */
     buf_add(&reading->line, text, length);
 }
 
@@ -153,6 +174,10 @@ void sanitizer_read(enum sanitizer_tool tool, const char *mark, const char *text
     }
     close_finding(&reading);
     buf_free(&reading.line);
+    if (words->errors > 0 && reading.records == 0) {
+        words->broken = true;
+        words->errors = 0;
+    }
 }
 
 void sanitizer_keep_marked(const char *mark, struct buf *said)

@@ -96,6 +96,12 @@ static cu_result allocate(struct gpu_runner *runner, struct ready *one)
     return result == 0 ? driver->stream_wait(one->stream) : result;
 }
 
+/* A tool has memory of its own, and so may its neighbours. */
+static void tell_fault(struct gpu_runner *runner, const struct fault *fault)
+{
+    runner_tell(runner, fault->memory ? REPORT_BROKEN : fault->status, fault->reason);
+}
+
 /* Scratch is the compiler's: initcheck does not see how a tensor map comes to lie there. */
 static void make_call_ready(struct gpu_runner *runner)
 {
@@ -109,14 +115,16 @@ static void make_call_ready(struct gpu_runner *runner)
         return;
     }
     struct ready *one = ready[ready_count++];
+    _Static_assert(sizeof runner->report->tensors == sizeof one->pointers, "the same tensors");
     one->call = runner->control->call;
     one->plan = runner->control->plan;
     uint32_t count = one->call.input_count + one->call.output_count + one->call.workspace_count;
     one->pointer_count = count < CALL_POINTERS_MAX ? count : CALL_POINTERS_MAX;
     cu_result result = allocate(runner, one);
+    memcpy(runner->report->tensors, one->pointers, sizeof one->pointers);
     if (result == 0 && graph_open(driver, runner->image, NULL, &one->plan, one->pointers,
                                   one->stream, &one->graph, &fault) != 0)
-        runner_tell(runner, fault.status, fault.reason);
+        tell_fault(runner, &fault);
     else if (result == 0)
         result = graph_clear(&one->graph);
     if (result == 0)
@@ -126,12 +134,12 @@ static void make_call_ready(struct gpu_runner *runner)
 }
 
 /* Each in a stream of its own: of a tool that follows every thread of a block the blocks of several
- * calls take hardly longer than those of one. */
+ * calls take hardly longer than those of one. In turn: also its launches are waited for. */
 static void run_all(struct gpu_runner *runner)
 {
     const struct driver *driver = &runner->driver;
     struct fault fault = {0};
-    bool alone = ready_count == 1;
+    bool alone = ready_count == 1 || runner->control->in_turn != 0;
     int status = 0;
     for (size_t i = 0; i < ready_count && status == 0; i++)
         status =
@@ -143,7 +151,7 @@ static void run_all(struct gpu_runner *runner)
     }
     runner->report->status = REPORT_FINE;
     if (status != 0)
-        runner_tell(runner, fault.status, fault.reason);
+        tell_fault(runner, &fault);
     while (ready_count > 0) {
         struct ready *one = ready[--ready_count];
         graph_close(&one->graph);

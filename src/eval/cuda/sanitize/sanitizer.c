@@ -49,6 +49,7 @@ static void forget(struct supervisor *tool)
 {
     gpu_host_close(tool->host);
     buf_free(&tool->said);
+    mem_free(tool->places);
     *tool = (struct supervisor){0};
 }
 
@@ -92,6 +93,9 @@ static int start_one(enum sanitizer_tool which, const char *path, const struct l
     buf_init(&tool->said, SAID_MOST);
     if (gpu_host_start(lane, region, prefix, false, &tool->host, err) != 0)
         return -1;
+    /* It takes for unwritten what a launch has read of an earlier one's, where launches of other
+     * streams run meanwhile (2025.3.1): docs/gpu.md. */
+    tool->host->control->in_turn = which == TOOL_INITCHECK;
     return which == TOOL_RACECHECK ? tool_wake(tool, err) : 0;
 }
 

@@ -31,8 +31,10 @@ int cuda_sanitize(const struct lane_facts *lane, const struct region *region, co
 
 struct sanitizer_words {
     bool ended;           /* its last line is there */
-    bool broken;          /* it says that it could not do its work */
+    bool broken;          /* it says that it could not do its work, or complains of no kernel */
     int errors, warnings; /* findings; until it has ended those that stand in the text */
+    uint64_t address;     /* of device memory, that the first one tells of; 0: of none */
+    char complaint[120];  /* the first that names no place in a kernel; "": there is none */
 };
 
 /* What the tool's own lines have in front, where it is not told otherwise. */

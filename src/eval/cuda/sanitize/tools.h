@@ -18,6 +18,8 @@ struct supervisor {
     size_t next, ran;               /* calls that were made ready; of them, those that have run */
     uint64_t begun_ns, deadline_ns; /* of what it is busy with, or of its end */
     struct err failed;              /* of a call: code and reason */
+    struct place *places;           /* the tensors of its calls, as the runner told; place.c */
+    size_t place_count, place_room;
 };
 
 struct tools {
@@ -31,6 +33,11 @@ void tools_discard(void); /* kills and forgets them */
 int tool_wake(struct supervisor *tool, struct err *err) MUST_USE;
 /* What it has said since, lines of its own alone. */
 void tool_listen(struct supervisor *tool);
+/* Of the call of this number, which was made ready now. */
+void place_keep(struct supervisor *tool, size_t call);
+/* " in parts at M=7, N=61": the tensor that an address lies in or is nearest to. */
+void place_tell(const struct supervisor *tool, const struct program *program,
+                const struct call *calls, uint64_t address, struct buf *text);
 /* Every tool is there and has met no candidate, or is started; none is waited for. */
 int tools_spare(const struct lane_facts *lane, const struct region *region,
                 struct err *err) MUST_USE;
