@@ -98,7 +98,7 @@ static void make_buffer(struct runner *runner, struct runner_buffer *buffer, uin
 static void make_buffers(struct calling *calling)
 {
     struct runner *runner = calling->runner;
-    uint64_t back = 0;
+    uint64_t back = 0, dims = calling->call->dim_count > 0 ? calling->call->dim_count : 1;
     for (uint32_t i = 0; i < calling->count; i++) {
         uint64_t bytes = (calling->plan->tensor_bytes[i] + 3) / 4 * 4;
         make_buffer(runner, &runner->buffers[i],
@@ -107,7 +107,7 @@ static void make_buffers(struct calling *calling)
         back += is_input(calling, i) ? 0 : bytes_of(calling, i);
     }
     make_buffer(runner, &runner->dims, WGPU_BUFFER_UNIFORM | WGPU_BUFFER_COPY_DST,
-                (calling->call->dim_count * 4 + 15) / 16 * 16);
+                (dims * 4 + 15) / 16 * 16); /* also of none: a buffer has bytes */
     struct runner_buffer staging = {runner->staging, runner->staging_bytes};
     make_buffer(runner, &staging, WGPU_BUFFER_MAP_READ | WGPU_BUFFER_COPY_DST, back);
     runner->staging = staging.handle;
