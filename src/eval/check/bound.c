@@ -230,6 +230,16 @@ static double amplified_share(const struct epsilons *epsilons, const struct sum 
     return sum->outweighed || sum->alike ? ROUNDINGS * epsilons->computed / lower * less : 0.0;
 }
 
+/* What is between may be rounded to the stored type, too: the weights of an attention, which matrix
+ * units take in 16 bits. Where large terms cancel an element errs by that more than by its own
+ * rounding, as much as where the inputs are known no better. */
+static double between_share(const struct epsilons *epsilons, const struct sum *sum, double less)
+{
+    double lower = epsilons->stored > 0x1p-10 ? 0x1p-3 : 0x1p-7; /* bfloat16's, float16's, tf32's */
+    bool short_type = epsilons->stored > epsilons->computed;
+    return sum->outweighed && short_type ? epsilons->stored / lower * less : 0.0;
+}
+
 /* `mine`: the honest computation's errors; `less`: the lower precision's, 0 where there is none. */
 static void bound_ratios(const struct errors *mine, const struct errors *less,
                          const struct epsilons *epsilons, const struct sum *sum, bool strict,
@@ -258,6 +268,7 @@ static void bound_ratios(const struct errors *mine, const struct errors *less,
         scale_largest(bound->element, fmax(outweighed, fmin(running, less->largest / 2.0)));
     bound->norm = scale_largest(bound->norm, fmax(outweighed, fmin(running, less->relative / 2.0)));
     bound->element = scale_largest(bound->element, amplified_share(epsilons, sum, less->largest));
+    bound->element = scale_largest(bound->element, between_share(epsilons, sum, less->largest));
     bound->norm = scale_largest(bound->norm, amplified_share(epsilons, sum, less->relative));
 }
 

@@ -341,6 +341,31 @@ static void test_bound_formula(void **state)
     assert_true(!mismatch.passed && mismatch.norm_ratio > 1.0);
 }
 
+/* A result in 16 bits: where single terms outweigh the rest, an element may err by a rounding of
+ * the inputs to its type, an eighth of what inputs of 7 bits make; not the whole, and not where
+ * terms are alike in size. */
+static void test_bound_between(void **state)
+{
+    enum { COUNT = 64, LENGTH = 1024, ROW = 16 };
+    const struct tensor_spec output = tensor_of(DTYPE_FLOAT16, 2);
+    struct sum sum = {.terms = LENGTH, .outweighed = true, .products = LENGTH};
+    double exact[COUNT], less[COUNT];
+    uint16_t honest[COUNT], lower[COUNT];
+    struct bound bound, other;
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++) {
+        exact[i] = 1.0;
+        less[i] = i == 0 ? 1.0 + 0x1p-3 : 1.0;
+    }
+    dtype_from_double(DTYPE_FLOAT16, exact, COUNT, honest);
+    dtype_from_double(DTYPE_FLOAT16, less, COUNT, lower);
+    bound_derive(&float32_problem, &output, COUNT, ROW, &sum, exact, honest, lower, &bound);
+    assert_true(fabs(bound.element - 0x1p-6) < 1e-7);
+    sum.outweighed = false;
+    bound_derive(&float32_problem, &output, COUNT, ROW, &sum, exact, honest, lower, &other);
+    assert_true(fabs(other.element - 8 * 0x1p-10) < 1e-7 && bound.norm == other.norm);
+}
+
 /* A column of a matrix is many rows of one element; one of them may come out near zero. */
 static void test_short_rows_share_a_scale(void **state)
 {
@@ -380,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_whole_zero_has_some_room),
         cmocka_unit_test(test_flushed_subnormals_pass),
         cmocka_unit_test(test_bound_formula),
+        cmocka_unit_test(test_bound_between),
         cmocka_unit_test(test_short_rows_share_a_scale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
