@@ -125,10 +125,10 @@ static void test_precisions(void **state)
     end(&fixture);
 }
 
-/* On how many cores its first thread may be, and with how many threads its products are told to
- * compute. */
+/* On how many cores its first thread may be, with how many threads its products are told to
+ * compute, and how long those stay awake. */
 static void look_at_cores(struct fixture *fixture, struct reference *reference, float *cores,
-                          float *threads)
+                          float *threads, float *timeout)
 {
     float results[ELEMENTS];
     void *outs[] = {results};
@@ -138,6 +138,7 @@ static void look_at_cores(struct fixture *fixture, struct reference *reference, 
     assert_int_equal(reference_take(reference, &fixture->layout, outs, &err), 0);
     *cores = results[0];
     *threads = results[1];
+    *timeout = results[2];
 }
 
 /* Where nothing is timed with it, the definition's first thread is bound to no core: not on a GPU's
@@ -147,22 +148,23 @@ static void test_its_cores(void **state)
     static const char source[] = "import os\ndef reference(A, B):\n    C = A @ B\n"
                                  "    C[0, 0] = len(os.sched_getaffinity(0))\n"
                                  "    C[0, 1] = int(os.environ['OPENBLAS_NUM_THREADS'])\n"
+                                 "    C[0, 2] = int(os.environ.get('OPENBLAS_THREAD_TIMEOUT', 0))\n"
                                  "    return C\n";
     enum { THREADS = 3 };
     struct fixture fixture;
     struct region region;
-    float cores, threads, all;
+    float cores, threads, timeout, all;
     cpu_set_t set;
     (void)state;
     assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
     all = (float)CPU_COUNT(&set);
     assert_int_equal(begin(&fixture, source), 0);
-    look_at_cores(&fixture, fixture.reference, &cores, &threads);
-    assert_true(cores == 1.0F && threads == all);
+    look_at_cores(&fixture, fixture.reference, &cores, &threads, &timeout);
+    assert_true(cores == 1.0F && threads == all && timeout == 0.0F);
     assert_int_equal(region_open(fixture.region.inputs_bytes, PAGE, &region, &fixture.err), 0);
     struct reference *other = reference_again(fixture.reference, &region, THREADS);
     assert_non_null(other);
-    look_at_cores(&fixture, other, &cores, &threads);
+    look_at_cores(&fixture, other, &cores, &threads, &timeout);
     assert_true(cores == all && threads == (float)THREADS);
     reference_close(other);
     region_close(&region);
@@ -170,8 +172,8 @@ static void test_its_cores(void **state)
     use_gpu = true;
     assert_int_equal(begin(&fixture, source), 0);
     use_gpu = false;
-    look_at_cores(&fixture, fixture.reference, &cores, &threads);
-    assert_true(cores == all && threads == all);
+    look_at_cores(&fixture, fixture.reference, &cores, &threads, &timeout);
+    assert_true(cores == all && threads == all && timeout == 14.0F); /* 2^14 cycles */
     end(&fixture);
 }
 
