@@ -14,7 +14,7 @@ void cost_learn(struct session *session, const struct evaluation *evaluation,
         return;
     /* Until the first kernel every set was drawn and computed once, as a final measurement does. */
     if (!costs->known)
-        costs->sets_ms = costs->spent_ms - costs->once_ms;
+        costs->sets_ms = fmax(0.0, costs->spent_ms - costs->once_ms);
     costs->known = true;
     costs->calls_ms = fmax(0.0, evaluation->stage_ms[STAGE_CHECK] - on_sets->check_ms);
     if (samples > 0)

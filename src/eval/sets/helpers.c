@@ -241,6 +241,9 @@ void session_expect_pool(struct session *session)
         if (left == 0)
             break;
     }
-    session->costs.spent_ms = spent_ms + (double)(clock_now_ns() - started) / 1e6;
+    double ms = (double)(clock_now_ns() - started) / 1e6;
+    session->costs.spent_ms = spent_ms + ms;
+    if (session_is_large(session) && wide_believed(session)) /* their bounds are known now */
+        session->costs.once_ms += ms;
     timeline_end("set.pool", begun);
 }

@@ -43,7 +43,7 @@ struct baseline {
 
 struct costs {       /* by the wall clock; session_cost.c */
     double spent_ms; /* drawing sets and computing what they should give, so far */
-    double once_ms;  /* of that, for bounds that the session keeps */
+    double once_ms;  /* of that, for what the session keeps: bounds, a kernel that is believed */
     bool known;      /* there was a kernel; the rest is of that one */
     double sets_ms;  /* of all sets once */
     double calls_ms, compile_ms, sanitize_ms, profile_ms; /* 0: not known */

@@ -398,8 +398,7 @@ static void test_wide(void **state)
     struct fixture *f = (struct fixture *)*state;
     struct session *session = f->session;
     struct backend with_plans = fake_backend;
-    with_plans.device = true, with_plans.target = &target_cuda;
-    with_plans.open = open_as_plain;
+    with_plans.device = true, with_plans.target = &target_cuda, with_plans.open = open_as_plain;
     assert_int_equal(set_expect(session, &session->pool[0], &f->err), 0);
     session->wide_over = false;
     session->exact_ns = 1e9;
@@ -424,8 +423,7 @@ static void test_wide_from_the_first(void **state)
     struct session *session = f->session;
     struct backend with_plans = fake_backend;
     struct set *set = &session->pool[0];
-    with_plans.device = true, with_plans.target = &target_cuda;
-    with_plans.open = open_as_plain;
+    with_plans.device = true, with_plans.target = &target_cuda, with_plans.open = open_as_plain;
     assert_int_equal(set_expect(session, set, &f->err), 0);
     struct bound bound = set->bounds[0];
     double exact = set->exact[0][1];
@@ -435,8 +433,10 @@ static void test_wide_from_the_first(void **state)
     put_wide(f, "wide_product");
     wide_begin(session);
     assert_false(wide_believed(session));
+    session->costs.once_ms = 0.0;
     assert_int_equal(set_expect(session, set, &f->err), 0);
     assert_true(wide_believed(session));
+    assert_true(session->costs.once_ms >= session->exact_ns / 1e6); /* not asked for again */
     assert_false(session->cases[0].expected); /* no more of it than the exact results */
     assert_true(set->exact[0][1] == exact);
     assert_true(fabs(bound.element / set->bounds[0].element - 1) < 0.1);
