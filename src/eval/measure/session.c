@@ -108,6 +108,7 @@ static int open_parts(struct session *session, struct err *err)
         session->backend->warm(session->lane, &session->region);
     if (session->options.meanwhile != NULL)
         session->options.meanwhile(session->options.context);
+    baselines_begin_library(session);
     wide_warm(session);
     session_fill(session);
     if (reference_ready(session->reference, err) != 0)

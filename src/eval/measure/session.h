@@ -62,6 +62,9 @@ double session_final_ms(const struct session *session);
 bool session_by_device(const struct session *session);
 /* Any thread: what is being measured ends soon with ERR_CANCELLED. */
 void session_cancel(struct session *session);
+/* What session_open() has begun: the process of a library that candidates are timed with. An error
+ * says what is wrong with that. */
+int session_await_library(struct session *session, struct err *err) MUST_USE;
 /* What every record says before anything is known: identity, tune numbers, empty texts. */
 void evaluation_begin(struct evaluation *evaluation, const struct candidate *candidate,
                       const struct names *tune, struct arena *arena);

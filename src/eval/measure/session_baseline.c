@@ -330,6 +330,15 @@ void baselines_begin(struct session *session, bool all)
     }
 }
 
+void baselines_begin_library(struct session *session)
+{
+    struct baseline *baseline = &session->baselines[session->baseline];
+    struct err ignored; /* it is tried again where it is needed, and told then */
+    if (session->backend->device && baseline->library != NULL && baseline->own == NULL &&
+        library_open(session, baseline, &ignored) != 0)
+        baseline->own = NULL;
+}
+
 bool baseline_pending(const struct baseline *baseline)
 {
     return baseline->own != NULL && reference_pending(baseline->own);
@@ -360,6 +369,11 @@ int baseline_await(struct session *session, struct err *err)
     session->costs.once_ms += ms;
     timeline_end("open.baseline", begun);
     return status;
+}
+
+int session_await_library(struct session *session, struct err *err)
+{
+    return session->baselines[session->baseline].library != NULL ? baseline_await(session, err) : 0;
 }
 
 static int ready(struct session *session, struct baseline *baseline, struct err *err)

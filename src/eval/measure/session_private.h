@@ -19,6 +19,8 @@ int baseline_ready(struct session *session, struct baseline *baseline, struct er
 /* What takes seconds to get ready does so beside whatever is next, where it can, and is pending
  * until then. All: not only the one that speed-ups are against. Held, it stands still. */
 void baselines_begin(struct session *session, bool all);
+/* A library that candidates are timed with: its process starts beside the definition's. */
+void baselines_begin_library(struct session *session);
 bool baseline_pending(const struct baseline *baseline);
 void baselines_hold(struct session *session, bool held);
 /* What the next candidate is timed with is there, and nothing is pending on the device. */

@@ -233,6 +233,8 @@ static void run_open(void *argument)
         open->status = open_problem(open, path, beside);
     if (open->status == 0 && path != NULL)
         open->status = look_whether_fit(open);
+    if (open->status == 0 && path != NULL)
+        open->status = session_await_library(worker->session, &open->err);
     if (open->probing.running) /* the problem was not opened so far */
         pthread_join(open->probing.thread, NULL);
 }

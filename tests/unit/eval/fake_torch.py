@@ -77,7 +77,9 @@ def answer(request):
             return dict(DESCRIPTION, spec=SPEC.replace("float32", "float8"))
         return DESCRIPTION
     if request["op"] == "open":
-        assert request["binding"] == {"marker": 17}, request
+        while request["binding"] != {"marker": 17}:
+            assert os.path.exists(os.path.join(os.path.dirname(request["file"]), "slow")), request
+            time.sleep(0.01)
         with open(request["file"]) as file:
             right.extend(["compile"] if file.readline() == "# right\n" else [])
         if "warm" in request:

@@ -1,8 +1,10 @@
 /* A session whose compiled baseline gets ready in a process of its own: it is opened meanwhile, and
  * what is timed waits for it or finds it stopped. fake_torch.py is slow while a file says so. */
 #include "eval/cuda/cuda.h"
+#include "process/python_probe.h"
 
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "one_session.h"
@@ -160,13 +162,62 @@ static void test_broken(void **state)
     assert_int_equal(tear_down(&(void *){&f}), 0);
 }
 
+static struct interpreter numpy; /* fake_torch.py is everybody's else */
+
+/* A library that candidates are timed with is begun while the problem is opened, and waited for
+ * where nothing is timed yet; that it does not open is told there. */
+static void test_library(void **state)
+{
+    struct fixture f = {.arena = arena_new()};
+    struct backend device = fake_backend;
+    struct session_options options = {.baseline = "torch", .python = numpy.path};
+    int core = 0;
+    char path[100];
+    (void)state;
+    device.torch = backend_cuda.torch;
+    device.device = true;
+    folder_make(&f.builds);
+    options.folder = f.builds.path;
+    snprintf(path, sizeof path, "%s/bin", f.builds.path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/bin/python3", f.builds.path);
+    assert_int_equal(symlink(getenv("TWAGENT_PYTHON"), path), 0);
+    setenv("VIRTUAL_ENV", f.builds.path, 1); /* where torch is looked for */
+    fake_problem(&f.folder, "def reference(A, B):\n    return A @ B\n", "");
+    snprintf(path, sizeof path, "%s/baselines", f.folder.path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    folder_put(&f.folder, "baselines/torch.py", "# fake_torch.py does not know its binding\n");
+    folder_put(&f.folder, "baselines/slow", ""); /* as long as it says nothing of that */
+    if (problem_load(f.folder.path, &f.problem, &f.err) != 0 ||
+        fake_probe(&core, 1, false, f.arena, &f.lane, &f.err) != 0)
+        fail_msg("%s", f.err.message);
+    f.lane.gpu = true;
+    if (session_open(f.problem, &device, &f.lane, &options, &f.session, &f.err) != 0)
+        fail_msg("%s", f.err.message);
+    assert_true(baseline_pending(&f.session->baselines[f.session->baseline]));
+    snprintf(path, sizeof path, "%s/baselines/slow", f.folder.path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(session_await_library(f.session, &f.err), -1);
+    unsetenv("VIRTUAL_ENV");
+    if (strncmp(f.err.message, "baseline torch: ", 16) != 0)
+        fail_msg("%s", f.err.message);
+    assert_int_equal(tear_down(&(void *){&f}), 0);
+}
+
 int main(int argc, char **argv)
 {
     int code;
+    struct err err;
     if (fake_dispatch(argc, argv, &code))
         return code;
+    struct arena *arena = arena_new();
+    if (interpreter_find(NULL, "numpy", arena, &numpy, &err) != 0)
+        return EXIT_FAILURE;
     setenv("TWAGENT_PYTHON", TEST_SOURCE_DIR "/tests/unit/eval/fake_torch.py", 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_waited_for),
-                                       cmocka_unit_test(test_held), cmocka_unit_test(test_broken)};
-    return cmocka_run_group_tests_name("beside", tests, NULL, NULL);
+                                       cmocka_unit_test(test_held), cmocka_unit_test(test_broken),
+                                       cmocka_unit_test(test_library)};
+    int failed = cmocka_run_group_tests_name("beside", tests, NULL, NULL);
+    arena_free(arena);
+    return failed;
 }
