@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 /* A descriptor with the lock; -1: another has it; -2: there is nothing to lock. */
-static int lock_folder(const char *path, int how)
+static int lock_path(const char *path, int kind, int how)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | kind | O_CLOEXEC);
     if (fd < 0)
         return -2;
     int result;
@@ -37,13 +37,22 @@ static int lock_one(int core)
 {
     char path[CORE_LOCK_PATH];
     core_lock_path(core, path);
-    return lock_folder(path, LOCK_EX);
+    return lock_path(path, O_DIRECTORY, LOCK_EX);
 }
 
 bool core_lock_try_folder(struct core_lock *lock, const char *folder, bool shared)
 {
     core_lock_release(lock);
-    int fd = lock_folder(folder, shared ? LOCK_SH : LOCK_EX);
+    int fd = lock_path(folder, O_DIRECTORY, shared ? LOCK_SH : LOCK_EX);
+    if (fd >= 0)
+        lock->fds[lock->count++] = fd;
+    return fd != -1;
+}
+
+bool core_lock_try_file(struct core_lock *lock, const char *file)
+{
+    core_lock_release(lock);
+    int fd = lock_path(file, 0, LOCK_EX);
     if (fd >= 0)
         lock->fds[lock->count++] = fd;
     return fd != -1;

@@ -380,6 +380,7 @@ static enum task_result step_timing(struct evaluate *evaluate)
         task_move(task, FINISHING);
         return TASK_AGAIN;
     }
+    evaluate->turn.final = evaluate->measure.effort == EFFORT_FINAL;
     if (!hold_cores_to_time(evaluate) ||
         !turn_take(worker, &evaluate->turn, task, evaluate->request.id))
         return TASK_WAIT;

@@ -16,12 +16,14 @@ enum { AHEAD_LEAST = 2, AHEAD_MOST = 16, DEVICE_CORES = 2 };
 
 /* Waiting for another twagent's turn on the same cores; an owner's own, zero-initialized. */
 struct turn {
-    struct core_lock lock, queue;
+    struct core_lock lock, queue, last;
     struct timer timer;
     uint64_t since_ns;    /* 0: has not waited */
     uint64_t patience_ns; /* 0: the usual */
     uint64_t held_ns;     /* since when, alone or since others were let in */
     bool queued, taken, shared;
+    bool final; /* of a last measurement: on a device one comes to its end before the next begins */
+    bool first; /* it is that one */
 };
 
 struct worker {

@@ -25,12 +25,25 @@ static void queue_path(const struct lane_facts *lane, const char *folder, char p
         snprintf(path, QUEUE_PATH, "/sys/devices/system/cpu/cpu%d/topology", lane->cores[0]);
 }
 
+/* Whoever lets others in for a while lets in those who look: of several last measurements that took
+ * turns all would end when the last one does. */
+static bool is_first(struct turn *turn, const char *folder)
+{
+    char path[QUEUE_PATH];
+    if (folder == NULL || !turn->final || turn->first)
+        return true;
+    snprintf(path, sizeof path, "%s/vendor", folder);
+    return turn->first = core_lock_try_file(&turn->last, path);
+}
+
 static bool take_both(struct turn *turn, const struct lane_facts *lane, const char *folder,
                       int *busy)
 {
     char queue[QUEUE_PATH];
     queue_path(lane, folder, queue);
     *busy = lane->cores[0];
+    if (!is_first(turn, folder))
+        return false;
     turn->queued = turn->queued || core_lock_try_folder(&turn->queue, queue, false);
     return turn->queued &&
            (folder != NULL ? core_lock_try_folder(&turn->lock, folder, turn->shared)
@@ -77,9 +90,12 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
         return false;
     uint64_t now = clock_now_ns();
     uint64_t wait_ns = turn->patience_ns > 0 ? turn->patience_ns : patience_ns;
-    bool patient = turn->since_ns == 0 || now - turn->since_ns < wait_ns;
+    bool behind = turn->final && !turn->first; /* others, each of which comes to its end */
+    bool patient = turn->since_ns == 0 || behind || now - turn->since_ns < wait_ns;
     char why[400], who[240];
     turn->taken = take_both(turn, lane, folder, &busy);
+    if (behind && turn->first && turn->since_ns > 0)
+        turn->since_ns = now;
     char place[24];
     if (folder != NULL)
         snprintf(place, sizeof place, "GPU %d", lane->gpu_index);
@@ -128,6 +144,7 @@ void turn_end(struct turn *turn)
     timer_stop(&turn->timer);
     leave_queue(turn);
     core_lock_release(&turn->lock);
-    turn->taken = turn->shared = false;
+    core_lock_release(&turn->last);
+    turn->taken = turn->shared = turn->final = turn->first = false;
     turn->since_ns = 0;
 }

@@ -308,13 +308,24 @@ static enum task_result wait_for_turn(struct task *task)
     return taken ? TASK_DONE : TASK_WAIT;
 }
 
-/* However often it asks: it has its turn when the other one is done, and not before; who shares
- * does not wait for those who do. Returns how often it has asked. */
-static int asks(bool shares, bool others_share)
+/* Returns how often it has asked. */
+static int asks_in(struct waiter *waiter)
 {
     static const char *const states[] = {"waiting"};
     static const uint32_t moves[] = {0};
     static const struct task_type type = {"waiter", states, moves, 1, wait_for_turn, NULL};
+    struct loop *loop = loop_new();
+    task_start(loop, &waiter->task, &type, NULL, "waiter");
+    loop_run(loop);
+    assert_true(waiter->turn.taken);
+    loop_free(loop);
+    return waiter->asked;
+}
+
+/* However often it asks: it has its turn when the other one is done, and not before; who shares
+ * does not wait for those who do. */
+static int asks(bool shares, bool others_share)
+{
     struct folder folder;
     struct waiter waiter = {.turn.patience_ns = UINT64_MAX, .shares = shares};
     char power[sizeof folder.path + 8];
@@ -324,15 +335,11 @@ static int asks(bool shares, bool others_share)
     waiter.worker.lane.lock_path = folder.path;
     assert_true(core_lock_try_folder(&waiter.others, folder.path, others_share));
     assert_int_equal(waiter.others.count, 1);
-    struct loop *loop = loop_new();
-    task_start(loop, &waiter.task, &type, NULL, "waiter");
-    loop_run(loop);
-    assert_true(waiter.turn.taken);
+    int asked = asks_in(&waiter);
     turn_end(&waiter.turn);
     core_lock_release(&waiter.others);
-    loop_free(loop);
     folder_remove(&folder);
-    return waiter.asked;
+    return asked;
 }
 
 static void test_who_waits_waits(void **state)
@@ -342,6 +349,33 @@ static void test_who_waits_waits(void **state)
     assert_true(asks(false, true) >= 4);
     assert_true(asks(true, false) >= 4);
     assert_int_equal(asks(true, true), 0);
+}
+
+/* A last measurement waits until another one has ended, also while that one lets others in; who is
+ * none does not. */
+static void test_last_ones_do_not_take_turns(void **state)
+{
+    (void)state;
+    for (int final = 0; final < 2; final++) {
+        struct folder folder;
+        struct waiter waiter = {.turn = {.patience_ns = final ? 1 : UINT64_MAX, .final = final}};
+        struct core_lock third = {.count = 0};
+        char vendor[sizeof folder.path + 8];
+        folder_make(&folder);
+        folder_put(&folder, "vendor", "");
+        snprintf(vendor, sizeof vendor, "%s/vendor", folder.path);
+        waiter.worker.lane.lock_path = folder.path;
+        assert_true(core_lock_try_file(&waiter.others, vendor));
+        assert_int_equal(waiter.others.count, 1);
+        int asked = asks_in(&waiter);
+        assert_true(final ? asked >= 4 : asked == 0);
+        core_lock_release(&waiter.others);
+        assert_int_equal(core_lock_try_file(&third, vendor), !final);
+        turn_end(&waiter.turn);
+        assert_true(core_lock_try_file(&third, vendor));
+        core_lock_release(&third);
+        folder_remove(&folder);
+    }
 }
 
 static void *breathes(void *argument)
@@ -414,6 +448,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_cancelling, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_problem_is_checked, set_up, tear_down),
         cmocka_unit_test(test_who_waits_waits),
+        cmocka_unit_test(test_last_ones_do_not_take_turns),
         cmocka_unit_test(test_who_times_lets_others_in),
         cmocka_unit_test_setup_teardown(test_the_end, set_up, tear_down),
     };
