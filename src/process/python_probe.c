@@ -15,7 +15,7 @@ enum { PROBE_TIMEOUT_MS = 10000, PROBE_TORCH_MS = 60000, TRIED_MOST = 400, PATHS
 
 struct search {
     const char *package;
-    bool loads; /* its library, in place of an import */
+    const char *loads; /* that, in place of an import; NULL: it is imported */
     struct arena *arena;
     struct interpreter *interpreter;
     struct buf tried;
@@ -57,6 +57,10 @@ static const char loads_numpy[] =
     "    import numpy\n"
     "else:\n"
     "    dlopen(parts[0], os.RTLD_NOW)\n";
+static const char looks_for_torch[] =
+    "version, origin = '', spec.origin\n"
+    "if own or not os.path.exists(os.path.join(os.path.dirname(origin), 'lib', 'libtorch.so')):\n"
+    "    import torch\n";
 static const char after[] =
     "print('found', sys.prefix, sys.base_prefix, sys.version.split()[0], version,\n"
     "      own, os.path.dirname(origin), sep='\\n', flush=True)\n";
@@ -65,8 +69,9 @@ static const char *script_for(struct search *search)
 {
     const char *head =
         arena_printf(search->arena, before, search->package, bytecode_folder(search->arena));
-    const char *import =
-        search->loads ? loads_numpy : arena_printf(search->arena, imports_it, search->package);
+    const char *import = search->loads != NULL
+                             ? search->loads
+                             : arena_printf(search->arena, imports_it, search->package);
     return arena_printf(search->arena, "%s%s%s", head, import, after);
 }
 
@@ -204,6 +209,14 @@ int interpreter_find_numpy(const char *configured, struct arena *arena,
                            struct interpreter *interpreter, struct err *err)
 {
     struct search search = {
-        .package = "numpy", .loads = true, .arena = arena, .interpreter = interpreter};
+        .package = "numpy", .loads = loads_numpy, .arena = arena, .interpreter = interpreter};
+    return find(configured, &search, err);
+}
+
+int interpreter_find_torch(const char *configured, struct arena *arena,
+                           struct interpreter *interpreter, struct err *err)
+{
+    struct search search = {
+        .package = "torch", .loads = looks_for_torch, .arena = arena, .interpreter = interpreter};
     return find(configured, &search, err);
 }

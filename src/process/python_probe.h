@@ -25,6 +25,11 @@ int interpreter_find(const char *configured, const char *package, struct arena *
 int interpreter_find_numpy(const char *configured, struct arena *arena,
                            struct interpreter *interpreter, struct err *err) MUST_USE;
 
+/* The first with torch, which is not imported either, one to three seconds of work: whoever starts
+ * it imports it, and says what is wrong then. `package` is "". */
+int interpreter_find_torch(const char *configured, struct arena *arena,
+                           struct interpreter *interpreter, struct err *err) MUST_USE;
+
 /* Where a PyTorch has such a folder, byte code of what its compiler imports, too: twice as much as
  * itself. Once; by a process that goes on for seconds while we do, and ends with us. */
 void interpreter_fill(const struct interpreter *found);

@@ -70,8 +70,8 @@ static int library_open(struct session *session, struct baseline *baseline, stru
     struct err ignored;
     const char *python = session->options.python;
     bool found =
-        python != NULL && interpreter_find(python, "torch", arena, &torch->python, &ignored) == 0;
-    if (!found && interpreter_find(NULL, "torch", arena, &torch->python, err) != 0)
+        python != NULL && interpreter_find_torch(python, arena, &torch->python, &ignored) == 0;
+    if (!found && interpreter_find_torch(NULL, arena, &torch->python, err) != 0)
         return -1;
     torch->binding = binding_of(session);
     torch->notes = "";

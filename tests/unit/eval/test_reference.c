@@ -389,6 +389,15 @@ static void test_found_without_import(void **state)
     assert_string_equal(found.prefix, "/usr");
     assert_string_equal(found.bytecode, "");
     assert_int_equal(interpreter_find(python, "numpy", arena, &found, &err), -1);
+    snprintf(path, sizeof path, "%s/site/torch/__pycache__", folder.path);
+    assert_int_equal(file_make_dirs(path, &err), 0);
+    folder_put(&folder, "site/torch/__init__.py", "raise SystemExit('imported')\n");
+    assert_int_equal(interpreter_find_torch(python, arena, &found, &err), -1);
+    snprintf(path, sizeof path, "%s/site/torch/lib", folder.path);
+    assert_int_equal(file_make_dirs(path, &err), 0);
+    folder_put(&folder, "site/torch/lib/libtorch.so", "");
+    assert_int_equal(interpreter_find_torch(python, arena, &found, &err), 0);
+    assert_string_equal(found.package, "");
     arena_free(arena);
     folder_remove(&folder);
 }
