@@ -388,14 +388,14 @@ class Reference:
 
     def go_on_device(self, called, arguments):
         """Between two events, after a sweep of twice the L2: the clock of a kernel's own calls. The
-        device waits before the first event until the call has been queued, so that what is timed
-        is what the device does, as of a kernel, and not how long Python takes to ask for it."""
+        device waits, before the sweep as there, until the call has been queued, so that what is timed
+        is what the device does, and not how long Python takes to ask for it."""
         if self.sweep is None:
             size = 2 * torch.cuda.get_device_properties(0).L2_cache_size
             self.sweep = torch.empty(size, dtype=torch.uint8, device=self.device)
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        self.sweep.fill_(0x5A)
         torch.cuda._sleep(int(self.hold_s * CYCLES_PER_S))
+        self.sweep.fill_(0x5A)
         begin.record()
         asked = time.perf_counter()
         with torch.no_grad():

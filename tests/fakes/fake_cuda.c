@@ -25,15 +25,16 @@ struct launch { /* as cuLaunchKernelEx is given it */
     uint32_t attribute_count;
 };
 
-static int broken;      /* sticks until the process ends */
-static int state;       /* of __device__ variables: cleared by loading a module */
-static int64_t live;    /* bytes of device memory */
-static int64_t modules; /* loaded now */
-static void *busy;      /* the stream of the last launch that was not waited for */
-static long spent_ns;   /* what launches have cost, by $FAKE_CUDA_COSTS' clock */
+static int broken;                    /* sticks until the process ends */
+static int state;                     /* of __device__ variables: cleared by loading a module */
+static int64_t live;                  /* bytes of device memory */
+static int64_t modules;               /* loaded now */
+static long spent_ns;                 /* what launches have cost, by $FAKE_CUDA_COSTS' clock */
+static void *busy;                    /* the stream of the last launch that was not waited for */
+static const volatile uint32_t *gate; /* what the last `hold` waits for */
 
 /* What is mapped for each allocation: up to the next 2 MiB. */
-enum { MAPPED = 2 << 20, BLOCKS = 16 };
+enum { MAPPED = 2 << 20, BLOCKS = 16, DEVICE_MAPPED = 2 };
 static struct block {
     unsigned char *memory;
     size_t bytes;
@@ -74,6 +75,20 @@ static void run(const struct op *op)
         op->kernel->run(a);
     else
         fill((void *)(uintptr_t)a[0], (int)a[1], a[2]);
+}
+
+static bool is_held(void)
+{
+    return gate != NULL && *gate == 0;
+}
+
+/* $FAKE_CUDA_LATE: so long, by the costs' clock, does a launch take the host; a device that is not
+ * held has nothing to do meanwhile. */
+static void host_takes(void)
+{
+    const char *late = getenv("FAKE_CUDA_LATE");
+    if (late != NULL && !is_held())
+        spent_ns += strtol(late, NULL, 10);
 }
 
 static int enqueue(const struct op *op)
@@ -221,8 +236,18 @@ EXPORT cuMemFree_v2(uint64_t pointer)
 EXPORT cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags);
 EXPORT cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags)
 {
-    (void)memory, (void)bytes, (void)flags;
+    if ((flags & DEVICE_MAPPED) != 0 && block_count < BLOCKS)
+        blocks[block_count++] = (struct block){(unsigned char *)memory, bytes};
     return 0;
+}
+
+/* $FAKE_CUDA_UNMAPPED: the device does not reach the host's memory. */
+EXPORT cuMemHostGetDevicePointer_v2(uint64_t *pointer, void *memory, unsigned flags);
+EXPORT cuMemHostGetDevicePointer_v2(uint64_t *pointer, void *memory, unsigned flags)
+{
+    (void)flags;
+    *pointer = (uint64_t)(uintptr_t)memory;
+    return getenv("FAKE_CUDA_UNMAPPED") != NULL ? INVALID_VALUE : 0;
 }
 
 static int move(void *to, const void *from, size_t bytes)
@@ -274,6 +299,8 @@ EXPORT cuStreamSynchronize(void *stream)
 {
     if (stream == busy)
         busy = NULL;
+    if (is_held()) /* nobody would let it go */
+        broken = LAUNCH_FAILED;
     return broken;
 }
 
@@ -318,6 +345,7 @@ EXPORT cuGraphLaunch(const struct graph *exec, void *stream)
     (void)stream;
     if (getenv("FAKE_CUDA_GRAPHS_FAIL") != NULL)
         broken = LAUNCH_FAILED;
+    host_takes();
     for (int i = 0; i < exec->count; i++)
         run(&exec->ops[i]);
     return 0;
@@ -442,6 +470,7 @@ EXPORT cuLaunchKernelEx(const struct launch *config, const struct kernel *functi
     if (getenv("FAKE_CUDA_ALONE") != NULL && busy != NULL && busy != config->stream)
         return broken = LAUNCH_FAILED;
     busy = config->stream;
+    host_takes();
     for (int i = 0; i < function->count; i++)
         memcpy(&op.arguments[i], given[i], sizeof op.arguments[i]);
     return config->block[0] * config->block[1] * config->block[2] > 1024 ? 701 : enqueue(&op);

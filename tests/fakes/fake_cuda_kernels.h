@@ -25,6 +25,11 @@ static void nothing(arguments a)
     (void)a;
 }
 
+static void run_hold(arguments a)
+{
+    gate = (const volatile uint32_t *)(uintptr_t)a[0];
+}
+
 static void run_relu(arguments a)
 {
     const float *in = (const float *)(uintptr_t)a[0];
@@ -222,17 +227,32 @@ static const struct kernel {
     const char *name;
     int count; /* of arguments, 8 bytes each */
     void (*run)(arguments a);
-} kernels[] = {{"hash", 4, run_hash},          {"poison", 5, run_poison},
-               {"scrub", 0, nothing},          {"read", 0, nothing},
-               {"work", 0, nothing},           {"fake_relu", 3, run_relu},
-               {"fake_half", 3, run_half},     {"fake_beyond", 3, run_beyond},
-               {"fake_input", 3, run_input},   {"fake_once", 3, run_once},
-               {"fake_behind", 3, run_behind}, {"fake_illegal", 0, run_illegal},
-               {"fake_trap", 0, run_trap},     {"fake_hang", 0, run_hang},
-               {"fake_die", 0, run_die},       {"fake_wide", 3, run_wide},
-               {"relu", 4, run_matrix},        {"fake_single", 3, run_single},
-               {"fake_replay", 3, run_replay}, {"relu_replays", 4, run_replays},
-               {"fake_tires", 3, run_tires},   {"fake_counts", 3, run_counts},
-               {"relu_hoards", 4, run_hoards}, {"relu_tires", 4, run_matrix_tires},
-               {"fake_forges", 3, run_forges}, {"relu_quick", 4, run_quick},
-               {"relu_peeks", 4, run_peeks},   {"relu_triton", 6, run_matrix}};
+} kernels[] = {{"hash", 4, run_hash},
+               {"poison", 5, run_poison},
+               {"scrub", 0, nothing},
+               {"hold", 2, run_hold},
+               {"read", 0, nothing},
+               {"work", 0, nothing},
+               {"fake_relu", 3, run_relu},
+               {"fake_half", 3, run_half},
+               {"fake_beyond", 3, run_beyond},
+               {"fake_input", 3, run_input},
+               {"fake_once", 3, run_once},
+               {"fake_behind", 3, run_behind},
+               {"fake_illegal", 0, run_illegal},
+               {"fake_trap", 0, run_trap},
+               {"fake_hang", 0, run_hang},
+               {"fake_die", 0, run_die},
+               {"fake_wide", 3, run_wide},
+               {"relu", 4, run_matrix},
+               {"fake_single", 3, run_single},
+               {"fake_replay", 3, run_replay},
+               {"relu_replays", 4, run_replays},
+               {"fake_tires", 3, run_tires},
+               {"fake_counts", 3, run_counts},
+               {"relu_hoards", 4, run_hoards},
+               {"relu_tires", 4, run_matrix_tires},
+               {"fake_forges", 3, run_forges},
+               {"relu_quick", 4, run_quick},
+               {"relu_peeks", 4, run_peeks},
+               {"relu_triton", 6, run_matrix}};

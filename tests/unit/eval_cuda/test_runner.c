@@ -121,6 +121,45 @@ static void test_clears_all_that_is_mapped(void **unused)
     scene_end(&scene);
 }
 
+/* What the host takes for a launch is in no time, one or several launches: the device stands still
+ * until all is queued, and nobody waits for it meanwhile. */
+static void test_holds_the_device(void **unused)
+{
+    static const char launch[] = "  - {entry: fake_relu, grid: 1, block: 1, args: [X, Y, N]}\n";
+    struct scene scene;
+    uint64_t elapsed_ns;
+    (void)unused;
+    setenv("FAKE_CUDA_COSTS", "1", 1);
+    setenv("FAKE_CUDA_LATE", "50000", 1);
+    begin(&scene);
+    for (int launches = 1; launches <= 2; launches++) {
+        const char *plan =
+            launches == 1 ? launch : arena_printf(scene.arena, "%s%s", launch, launch);
+        assert_int_equal(scene_open(&scene, plan), 0);
+        scene.call.timed = true;
+        assert_int_equal(call(&scene, &elapsed_ns), 0);
+        assert_int_equal(elapsed_ns, 1);
+        assert_true(is_right(&scene));
+        scene.call.timed = false;
+        assert_int_equal(call(&scene, &elapsed_ns), 0);
+        assert_int_equal(elapsed_ns, launches * 50000);
+        scene.call.stays = true;
+        assert_int_equal(call(&scene, &elapsed_ns), 0);
+        scene.call.stays = false;
+    }
+    scene_end(&scene);
+    setenv("FAKE_CUDA_UNMAPPED", "1", 1);
+    begin(&scene);
+    assert_int_equal(open_entry(&scene, "fake_relu"), 0);
+    scene.call.timed = true;
+    assert_int_equal(call(&scene, &elapsed_ns), 0);
+    assert_int_equal(elapsed_ns, 50000);
+    scene_end(&scene);
+    unsetenv("FAKE_CUDA_UNMAPPED");
+    unsetenv("FAKE_CUDA_LATE");
+    unsetenv("FAKE_CUDA_COSTS");
+}
+
 /* Bytes beside the tensors come back as the kernel left them: the worker sees what was hit. */
 static void test_brings_red_zones(void **unused)
 {
@@ -432,6 +471,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_forgets),
         cmocka_unit_test(test_what_would_be_kept),
         cmocka_unit_test(test_clears_all_that_is_mapped),
+        cmocka_unit_test(test_holds_the_device),
         cmocka_unit_test(test_brings_red_zones),
         cmocka_unit_test(test_poisons_by_itself),
         cmocka_unit_test(test_inputs_are_watched),

@@ -40,7 +40,8 @@ enum { /* attributes of a function */
        CU_FUNCTION_NON_PORTABLE_CLUSTER = 14
 };
 
-enum { CU_REGISTER_READ_ONLY = 8, CU_CAPTURE_THREAD_LOCAL = 1 };
+enum { CU_REGISTER_DEVICE_MAPPED = 2, CU_REGISTER_READ_ONLY = 8 };
+enum { CU_CAPTURE_THREAD_LOCAL = 1 };
 enum { CU_LAUNCH_COOPERATIVE = 2, CU_LAUNCH_CLUSTER = 4, CU_LAUNCH_ATTRIBUTES = 2 };
 
 struct cu_launch_attribute {

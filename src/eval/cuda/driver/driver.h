@@ -23,6 +23,7 @@
     X(allocate, cuMemAlloc_v2, (cu_pointer *pointer, size_t bytes)) \
     X(release, cuMemFree_v2, (cu_pointer pointer)) \
     X(host_register, cuMemHostRegister_v2, (void *memory, size_t bytes, unsigned flags)) \
+    X(host_pointer, cuMemHostGetDevicePointer_v2, (cu_pointer *pointer, void *memory, unsigned flags)) \
     X(upload, cuMemcpyHtoDAsync_v2, (cu_pointer to, const void *from, size_t bytes, cu_stream stream)) \
     X(download, cuMemcpyDtoHAsync_v2, (void *to, cu_pointer from, size_t bytes, cu_stream stream)) \
     X(copy, cuMemcpyDtoDAsync_v2, (cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream)) \

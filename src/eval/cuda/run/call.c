@@ -3,7 +3,10 @@
  * same bytes could replay what the first one kept where we cannot clear it, so there is none:
  *
  *   module loaded -> (decoy) -> memory cleared -> inputs, poison and red zones up -> shared memory
- *   overwritten -> L2 swept -> event, plan, event -> hash -> outputs down
+ *   overwritten -> (held) -> L2 swept -> event, plan, event -> (let go) -> hash -> outputs down
+ *
+ * A timed call's device is held until all of it is queued: on a busy host the launch, or the second
+ * event, would else come late, and that would be in its time.
  */
 #include "base/clock.h"
 #include "eval/cuda/driver/nvml.h"
@@ -197,6 +200,8 @@ static int empty_caches(struct calling *calling)
     cu_result result = service_scrub(&runner->service, runner->stream);
     if (result == 0 && calling->call->cold && driver->reset_persisting != NULL)
         result = driver->reset_persisting();
+    if (result == 0 && calling->call->timed && runner->control->timeline == 0)
+        result = service_hold(&runner->service, runner->stream);
     if (result == 0 && calling->call->cold)
         result = driver->fill(runner->sweep, 0x5a, runner->sweep_bytes, runner->stream);
     return broken(calling, "emptying caches", result);
@@ -224,8 +229,10 @@ static int launch(struct calling *calling, double *event_ns, double *span_ns, do
                      : graph_step(&calling->graph, &calling->fault);
     if (status != 0)
         return -1;
-    if (broken(calling, "event", driver->event_record(runner->end, runner->stream)) != 0 ||
-        wait(calling) != 0)
+    if (broken(calling, "event", driver->event_record(runner->end, runner->stream)) != 0)
+        return -1;
+    service_release(&runner->service);
+    if (wait(calling) != 0)
         return -1;
     *wall_ns = (double)(clock_now_ns() - calling->first_ns);
     cu_result result = driver->event_elapsed(&milliseconds, runner->begin, runner->end);

@@ -1,12 +1,15 @@
 #include "eval/cuda/run/service.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 256, BLOCKS_PER_SM = 8 };
+enum { BLOCK = 256, BLOCKS_PER_SM = 8, GATE_BYTES = 4096 };
+static const uint64_t hold_most_ns = 20000000;
 
 /* Plain PTX for any device since Volta. hash: sum of mix(word ^ (place * odd + key)), Murmur3's
  * finalizer.
- * scrub: a block as large as an SM's shared memory, once or more an SM, fills it. */
+ * scrub: a block as large as an SM's shared memory, once or more an SM, fills it.
+ * hold: until the word at `gate` is not 0. */
 static const char ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
     ".extern .shared .align 16 .b8 pool[];\n"
@@ -64,7 +67,27 @@ static const char ptx[] =
     " shl.b64 %t, %i, 3;\n add.u64 %t, %a, %t;\n st.global.u64 [%t], %x;\n"
     " add.u64 %i, %i, %step;\n bra more;\n"
     "full:\n ret;\n"
+    "}\n"
+    ".visible .entry hold(.param .u64 gate, .param .u64 most)\n"
+    "{\n"
+    " .reg .pred %p;\n .reg .b32 %open;\n .reg .b64 %a, %n, %from, %t;\n"
+    " ld.param.u64 %a, [gate];\n ld.param.u64 %n, [most];\n mov.u64 %from, %globaltimer;\n"
+    "held:\n"
+    " ld.volatile.global.u32 %open, [%a];\n setp.ne.u32 %p, %open, 0;\n @%p bra go;\n"
+    " mov.u64 %t, %globaltimer;\n sub.u64 %t, %t, %from;\n"
+    " setp.lt.u64 %p, %t, %n;\n @%p bra held;\n"
+    "go:\n ret;\n"
     "}\n";
+
+static void make_gate(struct service *service)
+{
+    const struct driver *driver = service->driver;
+    void *page = aligned_alloc(GATE_BYTES, GATE_BYTES);
+    service->gate = page;
+    if (page == NULL || driver->host_register(page, GATE_BYTES, CU_REGISTER_DEVICE_MAPPED) != 0 ||
+        driver->host_pointer(&service->device_gate, page, 0) != 0)
+        service->device_gate = 0;
+}
 
 int service_open(const struct driver *driver, int sm_count, int shared_bytes,
                  struct service *service, struct err *err)
@@ -79,11 +102,15 @@ int service_open(const struct driver *driver, int sm_count, int shared_bytes,
     if (result == 0)
         result = driver->module_function(&service->poison, service->module, "poison");
     if (result == 0)
+        result = driver->module_function(&service->hold, service->module, "hold");
+    if (result == 0)
         result = driver->function_set(service->scrub, CU_FUNCTION_MAX_DYNAMIC_SHARED, shared_bytes);
     if (result == 0)
         result = driver->allocate(&service->sum, SERVICE_MAPPED_BYTES);
-    if (result == 0)
+    if (result == 0) {
+        make_gate(service);
         return 0;
+    }
     return err_set(err, ERR_ENVIRONMENT, "the driver does not take our own kernels: %s",
                    driver_error(driver, result));
 }
@@ -107,7 +134,29 @@ cu_result service_hash(struct service *service, cu_pointer from, size_t bytes, u
 
 cu_result service_clear(struct service *service, cu_stream stream)
 {
+    if (service->device_gate != 0) {
+        memset((void *)service->gate, 0, GATE_BYTES);
+        service_release(service);
+    }
     return service->driver->fill(service->sum, 0, SERVICE_MAPPED_BYTES, stream);
+}
+
+/* A candidate's launch finds it open, whether it was ever closed or not. */
+void service_release(struct service *service)
+{
+    if (service->device_gate != 0)
+        *service->gate = 1;
+}
+
+cu_result service_hold(struct service *service, cu_stream stream)
+{
+    uint64_t most_ns = hold_most_ns;
+    void *arguments[] = {&service->device_gate, &most_ns};
+    struct cu_launch_config config = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .stream = stream};
+    if (service->device_gate == 0)
+        return 0;
+    *service->gate = 0;
+    return service->driver->launch(&config, service->hold, arguments, NULL);
 }
 
 cu_result service_poison(struct service *service, cu_pointer to, const struct call_poison *poison,

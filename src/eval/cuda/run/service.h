@@ -15,9 +15,11 @@ static inline size_t service_mapped(size_t bytes)
 struct service {
     const struct driver *driver;
     cu_module module;
-    cu_function hash, scrub, poison;
+    cu_function hash, scrub, poison, hold;
     cu_pointer sum; /* 8 bytes, in a mapped part of its own */
     int sm_count, shared_bytes;
+    volatile uint32_t *gate; /* a page of the host's that the device reads too */
+    cu_pointer device_gate;  /* 0: it cannot */
 };
 
 /* ERR_ENVIRONMENT where the driver cannot compile PTX. */
@@ -34,8 +36,15 @@ cu_result service_hash(struct service *service, cu_pointer from, size_t bytes, u
 cu_result service_poison(struct service *service, cu_pointer to, const struct call_poison *poison,
                          uint64_t seed, cu_stream stream);
 
-/* Clears what service_hash() uses, and all that is mapped with it. */
+/* Clears what service_hash() uses, and all that is mapped with it; the gate's page, too. Nothing of
+ * the stream's runs meanwhile. */
 cu_result service_clear(struct service *service, cu_stream stream);
+
+/* The stream stands still until service_release(), for 20 ms at most: what is queued meanwhile then
+ * runs without waiting for the host, however late that is. Does nothing where the device cannot
+ * read the host's memory. */
+cu_result service_hold(struct service *service, cu_stream stream);
+void service_release(struct service *service);
 
 /* Overwrites all shared memory of the device: what a block left there the next could read. */
 cu_result service_scrub(struct service *service, cu_stream stream);
