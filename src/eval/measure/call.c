@@ -317,7 +317,7 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
         timeline_end("call.poison", begun);
     }
     own.call.cold = cold;
-    own.call.timed = bench->stage == STAGE_TIME;
+    own.call.timed = bench->stage == STAGE_TIME || bench->clocked;
     own.call.stays = bench->stays;
     if (subject->device_clock) /* no page is taken from it */
         own.call.guarded = bench->guarded != GUARD_NONE;

@@ -65,7 +65,7 @@ struct bench {
     bool ended, timed,
         never_held;         /* it has its verdict; is timed; its threads are not held again */
     bool fresh;             /* every generation is a process that no candidate was in before */
-    bool stays;             /* the next calls find the program as the last one left it */
+    bool stays, clocked;    /* calls find the program as the last one left it; go as timed ones */
     bool threaded;          /* it had other threads than the caller's while it was checked */
     uint64_t longest_ns;    /* of its calls so far, all threads at once */
     size_t slot, shift;     /* where the last call found its inputs */

@@ -37,6 +37,15 @@ static void warms(const struct fake_call *f)
     fake_product(f);
 }
 
+/* Fast where it is called as where it is timed: a device's launches, none of them waited for. */
+static void hurries(const struct fake_call *f)
+{
+    if (f->call->timed)
+        fake_product(f);
+    else
+        sleeps(f);
+}
+
 /* Fast and right where it is looked at. */
 static void right_at_main(const struct fake_call *f)
 {
@@ -53,6 +62,7 @@ static const struct fake_entry kernels[] = {{"product", fake_product},
                                             {"settles", settles},
                                             {"warms", warms},
                                             {"heats", warms},
+                                            {"hurries", hurries},
                                             {"zeros", zeros},
                                             {"right_at_main", right_at_main},
                                             {NULL, NULL}};
@@ -245,6 +255,16 @@ static void test_a_look_beside_a_look(void **state)
     }
 }
 
+/* What ends a point is a time as the kernel's that it is held against. */
+static void test_looks_as_it_times(void **state)
+{
+    struct fixture *fixture = (struct fixture *)*state;
+    open_problem(fixture);
+    send_text(fixture, "{\"op\":\"evaluate\",\"id\":\"f\",\"name\":\"c.c\",\"source\":\"hurries\","
+                       "\"effort\":\"search\",\"of_run\":true,\"late\":1.1,\"best_ns\":1.7e7}\n");
+    is_verdict(value_get(answer(fixture, "f", NULL), "evaluation"), "kernel");
+}
+
 static void read_stages(struct fixture *fixture, const char *id, const char *letters)
 {
     for (size_t i = 0; letters[i] != '\0';) {
@@ -378,6 +398,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_how_far_behind, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_disturbed_look, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_look_beside_a_look, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_looks_as_it_times, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_looks_slower_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_waited_for_nothing_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_checks_wait_for_who_times, set_up, tear_down),
