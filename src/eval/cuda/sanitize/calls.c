@@ -345,9 +345,10 @@ static int ended_badly(int which, const struct asked *asked, struct buf *report,
             wait_for_any();
     }
     const struct err *failed = &tools.each[which].failed;
-    if (findings(asked, report, err) == 0 && failed->code == ERR_UNSUPPORTED)
+    bool found = findings(asked, report, err) != 0;
+    if (!found && failed->code == ERR_UNSUPPORTED)
         *err = *failed;
-    else if (err->code == ERR_NONE)
+    else if (!found)
         err_set(err, failed->code, "under compute-sanitizer (%s): %s", sanitizer_tools[which],
                 failed->message);
     tools_discard();
