@@ -37,12 +37,12 @@ double evaluate_best(const struct evaluate *evaluate)
 }
 
 /* The first calls of a runner take some us more than those that are timed: a look is held against
- * that of the best, where it had one. */
+ * that of the best, where it had one; where it looked faster than it is, against what it is. */
 static double best_look(const struct evaluate *evaluate)
 {
     const struct worker *worker = evaluate->request.worker;
     double best = evaluate_best(evaluate);
-    bool looked = worker->best_look_ns > 0.0 && worker->best_ns <= best;
+    bool looked = worker->best_look_ns > best && worker->best_ns <= best;
     return looked ? worker->best_look_ns : best;
 }
 

@@ -46,6 +46,16 @@ static void hurries(const struct fake_call *f)
         sleeps(f);
 }
 
+/* Fast in its first calls alone, which are those that are looked at. */
+static void tires(const struct fake_call *f)
+{
+    static int calls;
+    struct timespec rest = {.tv_nsec = 40000000};
+    if (calls++ >= 4)
+        nanosleep(&rest, NULL);
+    fake_product(f);
+}
+
 /* Fast and right where it is looked at. */
 static void right_at_main(const struct fake_call *f)
 {
@@ -63,6 +73,7 @@ static const struct fake_entry kernels[] = {{"product", fake_product},
                                             {"warms", warms},
                                             {"heats", warms},
                                             {"hurries", hurries},
+                                            {"tires", tires},
                                             {"zeros", zeros},
                                             {"right_at_main", right_at_main},
                                             {NULL, NULL}};
@@ -265,6 +276,21 @@ static void test_looks_as_it_times(void **state)
     is_verdict(value_get(answer(fixture, "f", NULL), "evaluation"), "kernel");
 }
 
+/* What looked faster than it is ends nobody who is faster. */
+static void test_a_look_that_flattered(void **state)
+{
+    static const char *const sources[] = {"tires", "sleeps"};
+    struct fixture *fixture = (struct fixture *)*state;
+    open_problem(fixture);
+    for (int i = 0; i < 2; i++) {
+        send_text(fixture,
+                  "{\"op\":\"evaluate\",\"id\":\"f\",\"name\":\"c.c\",\"source\":\"%s\","
+                  "\"effort\":\"search\",\"of_run\":true,\"late\":1.1}\n",
+                  sources[i]);
+        is_verdict(value_get(answer(fixture, "f", NULL), "evaluation"), "kernel");
+    }
+}
+
 static void read_stages(struct fixture *fixture, const char *id, const char *letters)
 {
     for (size_t i = 0; letters[i] != '\0';) {
@@ -399,6 +425,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_a_disturbed_look, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_look_beside_a_look, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_looks_as_it_times, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_look_that_flattered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_looks_slower_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_waited_for_nothing_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_checks_wait_for_who_times, set_up, tear_down),
