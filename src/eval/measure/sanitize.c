@@ -387,6 +387,16 @@ static int take_finding(struct bench *bench, struct err *err)
     return 1;
 }
 
+/* A death that nothing was said of may be the machine's, whose memory had ended. */
+static void ask_one(struct sanitizing *sanitizing, const struct call *call)
+{
+    if (ask(sanitizing, call, 1) == 0 || sanitizing->err.code != ERR_CHILD ||
+        sanitizing->report.length > 0)
+        return;
+    sanitizing->err = (struct err){0};
+    (void)!ask(sanitizing, call, 1);
+}
+
 /* In a region that it shares: one after the other. */
 static int ask_each(struct sanitizing *sanitizing, struct err *err)
 {
@@ -401,7 +411,7 @@ static int ask_each(struct sanitizing *sanitizing, struct err *err)
         if (sanitizing->bench->ended)
             return 0;
         sanitizing->given++;
-        (void)!ask(sanitizing, &call, 1);
+        ask_one(sanitizing, &call);
     }
     return 0;
 }

@@ -383,17 +383,56 @@ static void test_ahead(void **unused)
     end();
 }
 
+/* ---- one that shares the candidate's memory, and is asked shape by shape ---- */
+
+static unsigned deaths, times_asked;
+
+static int dies(const struct lane_facts *lane, const struct region *region, const char *artifact,
+                const struct program *program, const struct call *calls, size_t count, bool at_once,
+                struct buf *report, struct err *err)
+{
+    (void)lane, (void)region, (void)artifact, (void)program, (void)calls, (void)count;
+    (void)at_once, (void)report;
+    times_asked++;
+    if (deaths == 0)
+        return 0;
+    deaths--;
+    return err_set(err, ERR_CHILD, "it ended before its call was over");
+}
+
+/* A death that nothing was said of is asked about once more: the machine's memory may have ended.
+ */
+static void test_a_death_without_words(void **unused)
+{
+    (void)unused;
+    for (unsigned most = 1; most <= 2; most++) {
+        struct evaluation evaluation = {0};
+        begin(WELL);
+        backend.sanitize = dies;
+        backend.hold_sanitizer = NULL;
+        backend.warm_sanitizer = NULL;
+        deaths = most;
+        times_asked = 0;
+        assert_int_equal(session_measure(fixture.session, &fixture.request, fixture.arena,
+                                         &evaluation, &fixture.err),
+                         0);
+        assert_int_equal(evaluation.verdict, most == 1 ? VERDICT_KERNEL : VERDICT_REJECTED);
+        assert_true(most == 1 ? times_asked > 2 : times_asked == 2);
+        end();
+    }
+}
+
 int main(int argc, char **argv)
 {
     int code;
     if (fake_dispatch(argc, argv, &code))
         return code;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_beside),      cmocka_unit_test(test_finding),
-        cmocka_unit_test(test_no_win),      cmocka_unit_test(test_asked_again),
-        cmocka_unit_test(test_ahead),       cmocka_unit_test(test_rejected),
-        cmocka_unit_test(test_hopeless),    cmocka_unit_test(test_together),
-        cmocka_unit_test(test_by_estimate),
+        cmocka_unit_test(test_beside),      cmocka_unit_test(test_a_death_without_words),
+        cmocka_unit_test(test_finding),     cmocka_unit_test(test_no_win),
+        cmocka_unit_test(test_asked_again), cmocka_unit_test(test_ahead),
+        cmocka_unit_test(test_rejected),    cmocka_unit_test(test_hopeless),
+        cmocka_unit_test(test_together),    cmocka_unit_test(test_by_estimate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
