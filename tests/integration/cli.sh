@@ -187,6 +187,9 @@ offers 'beam greedy islands' twagent run matmul --strategy ''
 offers 'cpu cuda webgpu' twagent eval matmul k.c --backend ''
 offers '' twagent run matmul --rounds ''
 
+# --- what most processes never call is not loaded with each: thirty libraries come with these two
+check 'a start loads no libcurl and no libmicrohttpd' bash -c '! ldd "$1" | grep -E "libcurl|libmicrohttpd"' - "$twagent"
+
 # --- the scripts say something also where nothing is missing
 for script in quickstart check; do
     said=$("$root/$script" --print 2>&1)
