@@ -87,6 +87,8 @@ static void proxy_start(const char *binary, int backend)
     if (proxy.pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         (void)!freopen("/dev/null", "w", stderr); /* it says that it reads no configuration */
+        setenv("SSL_CERT_FILE", "/dev/null", 1);  /* it verifies nobody: half a second of a core */
+        setenv("SSL_CERT_DIR", "/dev/null", 1);
         execv(argv[0], (char *const *)(uintptr_t)argv);
         _exit(127);
     }
