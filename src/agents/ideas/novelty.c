@@ -144,6 +144,11 @@ static void words_read(const char *text, struct words *words)
 
 enum { LETTERS_LEAST = 5, GRAM = 3 };
 
+static bool same_gram(const char *a, const char *b)
+{
+    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
+
 /* Dice's coefficient over trigrams; repeated ones count as often as they can be paired. */
 static bool same_letters(const char *a, const char *b)
 {
@@ -155,7 +160,7 @@ static bool same_letters(const char *a, const char *b)
     count_b -= GRAM - 1;
     for (size_t i = 0; i < count_a; i++)
         for (size_t j = 0; j < count_b; j++)
-            if ((used & 1u << j) == 0 && memcmp(a + i, b + j, GRAM) == 0) {
+            if (same_gram(a + i, b + j) && (used & 1u << j) == 0) {
                 used |= 1u << j;
                 shared++;
                 break;
