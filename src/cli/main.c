@@ -86,11 +86,13 @@ static bool internal_dispatch(int argc, char **argv, int *code)
 const struct command commands[] = {
     {"run", COMMAND_RUN, "PROBLEM", "search for the fastest kernel and prove it", NULL, 0, 1,
      command_run},
-    {"resume", COMMAND_RESUME, "RUN", "go on with a run that was paused, stopped or died",
+    {"resume", COMMAND_RESUME, "[RUN]", "go on with a run that was paused, stopped or died",
      "A paused run goes on where it is. One that was stopped or died goes on in this terminal, as "
      "it was told when it began: options here take the place of that, and the defaults below are a "
-     "new run's. What was paid for is not asked again.",
-     1, 1, command_resume},
+     "new run's. What was paid for is not asked again. Without RUN, the one that goes on now, or "
+     "the "
+     "latest.",
+     0, 1, command_resume},
     {"pause", COMMAND_PAUSE, "[RUN]", "let a run that goes on wait",
      "Nothing new is asked or measured until twagent resume; what is under way ends and is kept. "
      "Without RUN, the one that goes on now.",

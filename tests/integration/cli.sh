@@ -105,7 +105,7 @@ expect 2 'no run r1' list candidates r1
 expect 1 'no kernel for "softmx": ' best softmx
 expect 1 'did you mean "softmax"' best softmx
 expect 1 'search with: twagent run softmax' best softmax
-expect 2 'usage: twagent resume' resume
+expect 2 'no runs yet' resume
 expect 2 'an option of this command' resume r1 --seed 4
 mkdir -p "$work/config/twagent"
 echo 'branching: 3' >"$work/config/twagent/config.yaml"
@@ -132,6 +132,19 @@ printf 'def reference(A, X, B)\n    return A\n' >"$work/axpy/ref_impl.py"
 expect 2 "SyntaxError: expected ':' (ref_impl.py:1)" problem check "$work/axpy"
 printf '/*---\ntune: {BM: [1, 2\n---*/\nvoid kernel(void) {}\n' >"$work/bad.c"
 expect 1 'bad.c:' eval matmul "$work/bad.c"
+expect 2 'is a kernel, not a problem: twagent eval PROBLEM' run "$work/bad.c"
+expect 2 'cuda, alexnet, dims, or NAME=NUMBER,... of N C H W K R S PAD STRIDE; not "Q=3"' run conv2d@Q=3
+
+# --- a definition and a baseline in C without the function: what it has to define, in one sentence
+mkdir "$work/plain"
+printf 'name: plain\ndims: {M: 8}\ninputs:\n  A: {shape: [M], dtype: float32}\noutputs:\n  Y: {shape: [M], dtype: float32}\nreference: ref.c\n' >"$work/plain/spec.yaml"
+printf 'void reference(const float *A, float *Y, int64_t M) {}\n' >"$work/plain/ref.c"
+must='it has to define void kernel(const float *A, float *Y, int64_t M): the compiler exited 1: '
+expect 2 "reference: $must" problem check "$work/plain"
+printf 'void kernel(const float *A, float *Y, int64_t M) { for (int64_t i = 0; i < M; i++) Y[i] = 2 * A[i] + 1; }\n' >"$work/plain/ref.c"
+printf 'void kernel(const float *A, float *Y) {}\n' >"$work/plain/old.c"
+echo 'baselines: {old: old.c}' >>"$work/plain/spec.yaml"
+expect 1 "baseline old: $must" problem check "$work/plain"
 
 # --- a variable that a script forgot to set, a folder without a problem, cores that are not there
 expect 2 'an argument is empty' docs remove ""

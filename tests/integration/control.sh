@@ -147,7 +147,7 @@ quiet_for() { # a paused run neither asks nor measures, once what was under way 
 }
 await quiet_for; say $? 'nothing is evaluated while it is paused'
 "$twagent" resume r1 --rounds 3 >out 2>&1; [ $? -eq 2 ]; say $? "options cannot change a run that goes on: $(cat out)"
-"$twagent" resume r1 >out 2>&1; say $? "resume of a paused run: $(cat out)"
+"$twagent" resume >out 2>&1; say $? "resume, without its name, of a paused run: $(cat out)"
 has out 'r1 goes on' 'resume says so'
 before=$(field evaluated)
 await evaluated_more "$before"; say $? 'and it evaluates again'
@@ -196,7 +196,7 @@ has out 'died' 'status sees that it died'
 has out 'twagent resume r2' 'and says how to go on'
 "$twagent" list >out 2>&1; has out 'twagent resume r2' 'list says how to go on with it'
 "$twagent" stop r2 >out 2>&1; [ $? -eq 1 ]; say $? 'what died cannot be stopped'
-"$twagent" resume r2 --rounds $(($(field round r2) + 1)) --budget-tokens 9000000 >out 2>&1; code=$?
+"$twagent" resume --rounds $(($(field round r2) + 1)) --budget-tokens 9000000 >out 2>&1; code=$?
 [ $code -le 1 ]; say $? "a run that died goes on, $code: $(tail -n 5 out)"
 
 # --- Ctrl-C while the models are being asked for, and a key that is wrong

@@ -86,6 +86,12 @@ static int sized(struct arena *arena, const char *path, const char *size, const 
     return 0;
 }
 
+static bool is_module(const char *word)
+{
+    size_t length = strlen(word);
+    return length > 3 && strcmp(word + length - 3, ".py") == 0;
+}
+
 int find_problem(struct arena *arena, const char *word, const char *backend, const char **problem,
                  struct err *err)
 {
@@ -105,6 +111,11 @@ int find_problem(struct arena *arena, const char *word, const char *backend, con
                        "no problem in %s: the folder has no spec.yaml (twagent problem new DIR "
                        "writes one)",
                        path);
+    if (is_there && !ships && !file_is_dir(path) && !is_module(word) && language_of_file(word))
+        return err_set(err, ERR_USAGE,
+                       "%s is a kernel, not a problem: twagent eval PROBLEM %s (twagent list "
+                       "problems)",
+                       word, word);
     is_there = is_there || ships;
     *problem = path;
     if (is_there)

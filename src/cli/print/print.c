@@ -189,12 +189,13 @@ void print_evaluation_of(const struct evaluation *evaluation, const char *name, 
     }
     if (evaluation->noise && *evaluation->noise)
         fprintf(out, "  %-10s %s\n", "noise", evaluation->noise);
-    fprintf(out, "  %-10s %lld of %lld passed\n", "checks", (long long)evaluation->checks_passed,
-            (long long)evaluation->checks_total);
+    if (evaluation->checks_total > 0)
+        fprintf(out, "  %-10s %lld of %lld passed\n", "checks",
+                (long long)evaluation->checks_passed, (long long)evaluation->checks_total);
     double total = 0;
     for (int i = 0; i < STAGES; i++)
         total += evaluation->stage_ms[i];
-    fprintf(out, "  %-10s %.0f ms:", "spent", total);
+    fprintf(out, "  %-10s %.0f ms%s", "spent", total, total >= 0.5 ? ":" : "");
     for (int i = 0; i < STAGES; i++)
         if (evaluation->stage_ms[i] >= 0.5)
             fprintf(out, " %s %.0f", stage_name((enum stage)i), evaluation->stage_ms[i]);

@@ -55,12 +55,12 @@ static bool is_refused(const struct report_candidate *candidate)
     return strcmp(candidate->verdict, "kernel") != 0 && strcmp(candidate->verdict, "dropped") != 0;
 }
 
-/* "9 of 12: no clang found in /usr/bin or on PATH": the reason that most of what was refused or
- * failed has in common; NULL where none has two. */
+/* "9 of 12: no clang found in /usr/bin (twagent show r1-c1)": the reason that most of what was
+ * refused or failed has in common, and the first of them; NULL where none has two. */
 static const char *common_failure(struct arena *arena, const struct report *report)
 {
     size_t refused = 0, most = 1;
-    const char *reason = NULL;
+    const char *reason = NULL, *id = "";
     for (size_t i = 0; i < report->count; i++) {
         size_t same = 0;
         if (!is_refused(&report->candidates[i]))
@@ -72,12 +72,13 @@ static const char *common_failure(struct arena *arena, const struct report *repo
         if (same > most) {
             most = same;
             reason = report->candidates[i].reason;
+            id = report->candidates[i].id;
         }
     }
     if (!reason)
         return NULL;
-    return arena_printf(arena, "%zu of %zu: %.*s", most, refused, (int)strcspn(reason, "\n"),
-                        reason);
+    return arena_printf(arena, "%zu of %zu: %.*s (twagent show %s)", most, refused,
+                        (int)strcspn(reason, "\n"), reason, id);
 }
 
 static const char *dims_words(struct arena *arena, const struct run_record *run, struct report *out)

@@ -103,8 +103,7 @@ int command_resume(const struct settings *settings, const char *const *arguments
     struct run_record run;
     struct err err = {0};
     int code;
-    (void)count;
-    if (control_find(settings, arena, folder, arguments[0], false, &run, &err))
+    if (control_find(settings, arena, folder, count ? arguments[0] : NULL, true, &run, &err))
         code = command_fail(&err);
     else if (control_is_live(folder, &run))
         code = wake(settings, folder, &run);

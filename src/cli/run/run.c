@@ -67,6 +67,12 @@ static void put_triton(const struct problem *problem, struct buf *out)
     buf_add_text(out, "BLOCK: tl.constexpr):\n");
 }
 
+static void put_outputs(const struct problem *problem, struct buf *out)
+{
+    put_names(problem->outputs, problem->output_count, out);
+    out->data[out->length -= 2] = '\0'; /* its last comma */
+}
+
 static void put_skeleton(const struct problem *problem, const struct language *language,
                          struct buf *out)
 {
@@ -75,8 +81,9 @@ static void put_skeleton(const struct problem *problem, const struct language *l
         put_launch(problem, language, out);
     if (language->fixes_block) {
         put_triton(problem, out);
-        buf_addf(out, "    pass  # To be written: what %s computes, into %s.\n", what,
-                 problem->outputs[0].name);
+        buf_addf(out, "    pass  # To be written: what %s computes, into ", what);
+        put_outputs(problem, out);
+        buf_add_text(out, ".\n");
         return;
     }
     if (language->plan) {
@@ -86,8 +93,9 @@ static void put_skeleton(const struct problem *problem, const struct language *l
     } else {
         prompt_signature(problem, out);
     }
-    buf_addf(out, "\n{\n    /* To be written: what %s computes, into %s. */\n}\n", what,
-             problem->outputs[0].name);
+    buf_addf(out, "\n{\n    /* To be written: what %s computes, into ", what);
+    put_outputs(problem, out);
+    buf_add_text(out, ". */\n}\n");
 }
 
 static void print_next(const struct settings *settings, const char *name,

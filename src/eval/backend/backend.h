@@ -1,6 +1,6 @@
-/* eval/backend: what a backend gives the worker; one const table each, listed in
- * src/cli/options/backends.c. A build is two steps, so that the compiler runs on the worker's loop
- * (loop/process) and the rest on its measuring thread. */
+/* eval/backend: what a backend gives the worker; one const table each (src/cli/options/backends.c).
+ * A build is two steps, so that the compiler runs on the worker's loop (loop/process) and the rest
+ * on its measuring thread. */
 #pragma once
 
 #include "base/buf.h"
@@ -17,11 +17,11 @@ enum build_flavour { BUILD_FAST, BUILD_SANITIZED, BUILD_REMARKS, BUILD_PORTABLE,
 struct emitter; /* eval/emit/emit.h */
 struct evaluation;
 
-struct build {                /* lives in `arena` */
-    struct process_spec spec; /* the sandboxed compiler, ready to start */
-    const char *artifact;     /* path of the shared object or program that will be there */
-    const char *log;          /* path of the remarks file, or NULL */
-    unsigned width;           /* processes that compute for it side by side; 0: one */
+struct build {                   /* lives in `arena` */
+    struct process_spec spec;    /* the sandboxed compiler, ready to start */
+    const char *artifact;        /* path of the shared object or program that will be there */
+    const char *log, *signature; /* a remarks file; what a baseline has to define; or NULL */
+    unsigned width;              /* processes that compute for it side by side; 0: one */
 };
 
 struct program { /* what a runner holds; what it points to stays while the subject lives */

@@ -24,7 +24,8 @@ bool build_child_killed(const char *errors, size_t length)
 int build_run_heard(const struct process_spec *spec, struct buf *errors, bool *killed,
                     struct err *err)
 {
-    const struct spawn_spec child = {.argv = spec->argv,
+    const struct spawn_spec child = {.name = "the compiler",
+                                     .argv = spec->argv,
                                      .env = spec->env,
                                      .folder = spec->folder,
                                      .fds = spec->pass_fds,
@@ -45,6 +46,12 @@ int build_run(const struct process_spec *spec, struct err *err)
     return build_run_heard(spec, &said, &killed, err);
 }
 
+/* By gcc's, clang's and the linkers' words. */
+static bool about_kernel(const char *said)
+{
+    return strstr(said, "kernel'") != NULL || strstr(said, "undefined symbol: kernel") != NULL;
+}
+
 int build_baseline(const struct backend *backend, const struct lane_facts *lane,
                    const struct problem *problem, const struct baseline_spec *baseline,
                    const char *parent, const char *name, struct arena *arena, const char **artifact,
@@ -53,11 +60,18 @@ int build_baseline(const struct backend *backend, const struct lane_facts *lane,
     struct build build = {0};
     MEM_LOCAL char *folder = file_join(parent, name);
     const char *kept = arena_strdup(arena, folder);
-    if (file_make_dirs(kept, err) != 0 ||
-        backend->build(arena, lane, problem, NULL, NULL, baseline, BUILD_FAST, kept, &build, err) !=
-            0 ||
-        build_run(&build.spec, err) != 0)
-        return err_wrap(err, "%s", baseline->name);
+    if (file_make_dirs(kept, err) != 0 || backend->build(arena, lane, problem, NULL, NULL, baseline,
+                                                         BUILD_FAST, kept, &build, err) != 0)
+        return -1;
+    bool killed;
+    BUF_LOCAL(said, build.spec.output_max);
+    int status = build_run_heard(&build.spec, &said, &killed, err);
+    if (status != 0 && build.signature != NULL && about_kernel(buf_text(&said))) {
+        err->code = ERR_USAGE;
+        return err_wrap(err, "it has to define %s", build.signature);
+    }
+    if (status != 0)
+        return -1;
     *artifact = build.artifact;
     return 0;
 }

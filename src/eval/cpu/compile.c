@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { SOURCE_MAX = 8 << 20, ARGS = 96, OUTPUT_MAX = 64 << 10 };
+enum { SOURCE_MAX = 8 << 20, ARGS = 96, OUTPUT_MAX = 64 << 10, SIGNATURE_MAX = 16 << 10 };
 
 #if defined(__aarch64__)
 #define SYSTEM_LIBRARIES "/usr/lib/aarch64-linux-gnu"
@@ -279,5 +279,12 @@ int cpu_build(struct arena *arena, const struct lane_facts *lane, const struct p
     else if (read_baseline(arena, baseline, &source, err) != 0)
         return -1;
     const struct flavour *how = flavour == BUILD_PORTABLE ? &portable : &flavours[flavour];
-    return lay_out(arena, &source, baseline, how, folder, build, err);
+    if (lay_out(arena, &source, baseline, how, folder, build, err) != 0)
+        return -1;
+    if (baseline != NULL) {
+        BUF_LOCAL(signature, SIGNATURE_MAX);
+        source_signature(problem, NULL, &signature);
+        build->signature = arena_strdup(arena, buf_text(&signature));
+    }
+    return 0;
 }

@@ -6,6 +6,7 @@
 #include "eval/reference/private.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { DETAIL_MOST = 400 };
@@ -77,7 +78,7 @@ static int expect(struct fitness *fitness, struct set *set, bool pool, struct ta
     if (!pool || !set->unfit || set->beside)
         return 0;
     finding(fitness, "reference", false,
-            "its results on %s inputs leave the range of the output's type",
+            "its results on %s inputs are NaN, or beyond the range of the output's type",
             distribution_name(set->distribution));
     return 1;
 }
@@ -227,10 +228,20 @@ static int time_baseline(struct session *session, struct baseline *baseline, dou
     return 0;
 }
 
+static const char *time_words(double ns, char text[32])
+{
+    if (ns < 1e6)
+        snprintf(text, 32, "%.1f us", ns / 1e3);
+    else
+        snprintf(text, 32, "%.2f ms", ns / 1e6);
+    return text;
+}
+
 int fitness_floor(struct fitness *fitness, struct err *err)
 {
     struct session *session = fitness->session;
     double flops, bytes, ns;
+    char taken[32], of_bytes[32], of_flops[32];
     if (fitness->ended)
         return 0;
     fitness->ended = true;
@@ -239,15 +250,21 @@ int fitness_floor(struct fitness *fitness, struct err *err)
         return -1;
     bool sane = bytes > 0.0 && flops >= 0.0 && ns >= session->bytes_floor_ns;
     finding(fitness, "floor", sane,
-            "%.4g operations, %.4g bytes; the reference takes %.1f us, the floors are %.1f us "
-            "(bytes) and %.1f us (operations)%s",
-            flops, bytes, ns / 1e3, session->bytes_floor_ns / 1e3, session->flops_floor_ns / 1e3,
-            session->bandwidth > 0.0 ? "" : " (ceilings not measured)");
+            "%.4g million operations, %.4g MB; the reference takes %s, the floors are %s (bytes) "
+            "and %s (operations)%s%s",
+            flops / 1e6, bytes / 1e6, time_words(ns, taken),
+            time_words(session->bytes_floor_ns, of_bytes),
+            time_words(session->flops_floor_ns, of_flops),
+            session->bandwidth > 0.0 ? "" : " (ceilings not measured)",
+            ns >= session->bytes_floor_ns
+                ? ""
+                : ": `bytes` is too large, or the reference leaves out part of the work");
     for (size_t i = 1; i < session->baseline_count; i++) {
         struct baseline *baseline = &session->baselines[i];
         struct err unavailable; /* check_baselines() has said why */
         if (baseline->verified && time_baseline(session, baseline, &ns, &unavailable) == 0)
-            finding(fitness, "baseline", true, "%s takes %.1f us", baseline->name, ns / 1e3);
+            finding(fitness, "baseline", true, "%s takes %s", baseline->name,
+                    time_words(ns, taken));
     }
     return 0;
 }

@@ -166,7 +166,8 @@ static int expect_all(struct session *session, struct buf *why, struct err *err)
             return -1;
         /* What a tolerance of the spec's own does not allow the definition itself is left out. */
         if (set->unfit && why->length == 0 && !session->problem->tolerance_fixed)
-            buf_addf(why, "its results on %s inputs leave the range of the output's type",
+            buf_addf(why,
+                     "its results on %s inputs are NaN, or beyond the range of the output's type",
                      distribution_name(set->distribution));
         if (i == 0) /* now it is known how long a set takes */
             session_expect_pool(session);

@@ -46,6 +46,8 @@ bool quiet_wait(struct bench *bench, const struct timing *timing)
     if (quiet && !at_once)
         bench_note(bench, "waited %.1f s until the other programs were done",
                    (double)(clock_now_ns() - started) / 1e9);
+    else if (!quiet && most < LOOK_NS)
+        bench_note(bench, "waited no longer for a quiet machine: earlier waits were in vain");
     else if (!quiet)
         bench_note(bench, "waited %.1f s for a quiet machine, in vain",
                    (double)(clock_now_ns() - started) / 1e9);

@@ -1,6 +1,8 @@
 /* The spec's own shapes (`check`, `sizes`) and the rule for valid ones (`where`). */
 #include "eval/problem/read.h"
 
+#include "base/buf.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,6 +169,20 @@ const char *problem_size_of(const char *path)
     return at != NULL && at != path && strchr(at, '/') == NULL ? at : NULL;
 }
 
+/* What may stand behind the @. */
+static int no_size(const struct problem *problem, const char *text, struct err *err)
+{
+    BUF_LOCAL(known, 1 << 10);
+    for (size_t i = 0; i < problem->sizes.count; i++)
+        buf_addf(&known, "%s, ", problem->sizes.items[i].name);
+    buf_add_text(&known, "dims, or NAME=NUMBER,... of");
+    for (size_t i = 0; i < problem->dim_count; i++)
+        if (!problem->dims[i].derived)
+            buf_addf(&known, " %s", problem->dims[i].name);
+    return err_set(err, ERR_USAGE, "expected a size of %s: %s; not \"%.80s\"", problem->name,
+                   buf_text(&known), text);
+}
+
 /* "M=64,N=8" */
 static int parse_size(struct problem *problem, const char *text, struct names *given,
                       struct err *err)
@@ -180,10 +196,7 @@ static int parse_size(struct problem *problem, const char *text, struct names *g
         const struct dim_spec *dim = find_dim(problem, name);
         if (equals == NULL || end == equals + 1 || (*end != ',' && *end != '\0') || dim == NULL ||
             dim->derived)
-            return err_set(err, ERR_USAGE,
-                           "expected a size of %s: one of its spec's, or NAME=NUMBER,... of its "
-                           "dims, not \"%.80s\"",
-                           problem->name, text);
+            return no_size(problem, text, err);
         if (names_set(given, dim->name, number, err) != 0)
             return -1;
         text = *end == ',' ? end + 1 : end;

@@ -53,11 +53,11 @@ static int build_one(struct plain *plain, const struct problem *problem, const c
     buf_addf(&source, "#line 1 \"reference.c\"\n%s", text);
     struct baseline_spec baseline = {.name = "reference",
                                      .file = arena_printf(plain->arena, "%s/%s.c", folder, name)};
-    int status = file_write(baseline.file, buf_text(&source), source.length, err);
-    if (status != 0)
-        return -1;
-    return build_baseline(plain->backend, plain->lane, problem, &baseline, folder, name,
-                          plain->arena, artifact, err);
+    if (file_write(baseline.file, buf_text(&source), source.length, err) != 0 ||
+        build_baseline(plain->backend, plain->lane, problem, &baseline, folder, name, plain->arena,
+                       artifact, err) != 0)
+        return err_wrap(err, "reference");
+    return 0;
 }
 
 static int build_both(struct plain *plain, const char *folder, struct err *err)
