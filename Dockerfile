@@ -1,5 +1,5 @@
 # twagent in a container, where the machine is no Debian:
-#   docker build -t twagent . && docker run -it --rm -v twagent:/root/.local/state/twagent twagent run matmul
+#   docker build -t twagent . && docker run -it --rm -v twagent:/root/.local/state/twagent twagent run conv2d
 # For an NVIDIA GPU add `--gpus all`; NVRTC comes by `pip install` (docs/install.md).
 FROM debian:12-slim
 WORKDIR /opt/twagent
@@ -8,4 +8,4 @@ RUN bash -euo pipefail -c 'root=$PWD; . packaging/apt.sh; apt_install run; rm -r
 COPY . .
 RUN cmake --preset release && cmake --build --preset release && cmake --install build/release
 ENTRYPOINT ["twagent"]
-CMD ["run", "matmul", "--budget-time", "110s"]
+CMD ["run", "conv2d", "--budget-time", "110s"]

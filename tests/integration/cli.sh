@@ -213,5 +213,9 @@ for script in quickstart check; do
         failed=$((failed + 1))
     fi
 done
+# --- the README's search is the one that quickstart runs
+first=$(sed -n 's/^"$twagent" \(run .*\) || status.*/\1/p' "$root/quickstart")
+grep -qF "twagent $first " "$root/README.md" && grep -qF "\`twagent ${first%% --*}\`" "$root/README.md"
+say $? "quickstart runs: $first"
 echo "cli: $passed passed, $failed failed"
 [ $failed -eq 0 ]

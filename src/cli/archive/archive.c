@@ -32,7 +32,7 @@ int archive_read(const struct settings *settings, struct arena *arena,
         failed = err_set(err, ERR_NOT_FOUND, "%s",
                          find_no_kernel(settings, store, arena, query->problem));
     else if ((failed && err->code == ERR_NOT_FOUND) || (!failed && *count == 0))
-        failed = err_set(err, ERR_NOT_FOUND, "no kernels yet; begin with: twagent run matmul");
+        failed = err_set(err, ERR_NOT_FOUND, "no kernels yet; begin with: twagent run conv2d");
     store_close(store);
     return failed ? -1 : 0;
 }

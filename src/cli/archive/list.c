@@ -63,7 +63,7 @@ static int list_runs(const struct settings *settings, struct store *store, struc
         names = strlen(runs[i].problem) > (size_t)names ? (int)strlen(runs[i].problem) : names;
     }
     if (count == 0 && !settings->json)
-        buf_add_text(out, "no runs yet; begin with: twagent run matmul\n");
+        buf_add_text(out, "no runs yet; begin with: twagent run conv2d\n");
     else if (!settings->json)
         buf_addf(out, "%-*s %-16s %-*s %-7s %9s %8s %5s %s\n", ids, "run", "started", names,
                  "problem", "state", "best", "speed-up", "evals", "kernel");
@@ -175,7 +175,7 @@ int command_list(const struct settings *settings, const char *const *arguments, 
         failed = candidates ? list_candidates(settings, store, arena, arguments[1], &text, &err)
                             : list_runs(settings, store, arena, &text, &err);
     } else if (err.code == ERR_NOT_FOUND && !candidates) {
-        buf_add_text(&text, settings->json ? "" : "no runs yet; begin with: twagent run matmul\n");
+        buf_add_text(&text, settings->json ? "" : "no runs yet; begin with: twagent run conv2d\n");
         failed = 0;
     }
     if (failed && candidates && err.code == ERR_NOT_FOUND)

@@ -52,7 +52,7 @@ int control_find(const struct settings *settings, struct arena *arena, const cha
     int failed = -1;
     if (history_open(settings, &store, err)) {
         if (err->code == ERR_NOT_FOUND)
-            (void)err_set(err, ERR_USAGE, "no runs yet; begin with: twagent run matmul");
+            (void)err_set(err, ERR_USAGE, "no runs yet; begin with: twagent run conv2d");
     } else if (id) {
         failed = history_run(store, arena, id, run, err);
         if (failed && err->code == ERR_NOT_FOUND)

@@ -197,7 +197,7 @@ int find_no_id(const struct settings *settings, struct store *store, struct aren
     all = keys_of(store, arena, STORE_RUNS, "r");
     if (!all)
         return err_set(err, ERR_USAGE,
-                       "no run %s: %s holds none yet; begin with: twagent run matmul", run, where);
+                       "no run %s: %s holds none yet; begin with: twagent run conv2d", run, where);
     BUF_LOCAL(ignored_text, 1 << 26);
     bool there = store_get(store, STORE_RUNS, run, &ignored_text, &ignored) == 0;
     if (!there)

@@ -403,7 +403,7 @@ int command_run(const struct settings *settings, const char *const *arguments, s
     if (!problem) {
         fprintf(stderr,
                 "twagent: run: which problem? There is no spec.yaml here. Type\n"
-                "  twagent run matmul         # or another one that ships: twagent list problems\n"
+                "  twagent run conv2d         # or another one that ships: twagent list problems\n"
                 "  twagent run FOLDER         # one of yours; twagent problem new FOLDER writes a "
                 "skeleton\n"
                 "  twagent run FILE.py        # a PyTorch module as KernelBench has them\n");

@@ -26,7 +26,7 @@ function show(list) {
   }
   body.replaceChildren(...rows);
   document.querySelector("table").hidden = rows.length === 0;
-  byId("folder").textContent = rows.length ? list.folder : "No runs yet in " + list.folder + ". Begin with: twagent run matmul";
+  byId("folder").textContent = rows.length ? list.folder : "No runs yet in " + list.folder + ". Begin with: twagent run conv2d";
 }
 const source = new EventSource("/v1/runs");
 source.onmessage = event => show(JSON.parse(event.data));
