@@ -17,6 +17,7 @@ sed -i 's/M: 1024, N: 1024/M: 64, N: 96/' axpb/spec.yaml
 grep -q 'r1-c' out; say $? "a run has a kernel: $(cat out)"
 
 "$twagent" emit r1 module >out 2>&1; say $? "numpy by default: $(cat out)"
+grep -q ', not verified, ' module/README.md; say $? "what the speed-up is worth: $(head -n 3 module/README.md)"
 say "$([ -f module/kernel.py ] && [ -f module/kernel.h ] && [ -f module/evidence.json ]; echo $?)" "its files: $(ls module)"
 mkdir elsewhere && mv module elsewhere/
 PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 elsewhere/module/test.py >out 2>&1; say $? "its test: $(cat out)"

@@ -35,16 +35,28 @@ static int read_tune(struct emission *e, const char *text, struct err *err)
     return 0;
 }
 
+/* What the speed-up is worth to whoever finds the folder. */
+static const char *worth(const struct emission *e, const struct run_record *run)
+{
+    if (!run->verified || !is(run->best, e->id))
+        return "not verified";
+    if (*run->noise)
+        return run->finding;
+    return arena_printf(e->arena, "verified: %s",
+                        words_finding(run->finding, run->win, run->speedup_high));
+}
+
 static const char *title_of(const struct emission *e, const struct evaluation *last,
-                            const char *baseline)
+                            const struct run_record *run)
 {
     char time[32];
     const struct interval *speedup = &last->speedup;
     const struct value *device = value_get(e->evaluation, "device");
     const char *on = value_text(device, "gpu", value_text(device, "cpu", NULL));
     return arena_printf(
-        e->arena, "%s, %s: %s, %s%s%s", e->problem->name, e->id,
-        run_words_speedup(e->arena, speedup->median, speedup->low, speedup->high, baseline),
+        e->arena, "%s, %s: %s, %s, %s%s%s", e->problem->name, e->id,
+        run_words_speedup(e->arena, speedup->median, speedup->low, speedup->high, last->baseline),
+        worth(e, run),
         words_time_by(last->time_ns.median, speedup->median, speedup->low, speedup->high, time),
         on ? " on " : "", on ? on : "");
 }
@@ -79,7 +91,7 @@ static int open_emission(struct emission *e, const struct settings *settings, st
     e->evaluation = history_evaluation(store, e->arena, record.id);
     if (e->evaluation && evaluation_from_value(e->arena, e->evaluation, &last, err))
         return -1;
-    e->title = title_of(e, &last, last.baseline);
+    e->title = title_of(e, &last, &run);
     return 0;
 }
 
