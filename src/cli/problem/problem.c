@@ -128,10 +128,12 @@ static void say_new(const char *folder, bool as_json)
     if (as_json)
         printf("%s\n", buf_text(&text));
     else
-        printf("wrote %s: spec.yaml, ref_impl.py (the definition), baselines/naive.c, "
-               "starts/cpu/rows.c\n"
-               "next: twagent problem check %s, then twagent run %s\n",
-               folder, folder, folder);
+        printf(
+            "wrote %s: spec.yaml, ref_impl.py (the definition), baselines/naive.c, "
+            "starts/cpu/rows.c\n"
+            "next: make them your operation's, then twagent problem check %s, twagent run %s\n"
+            "Without baselines (the key, too) and starts, run prints a first kernel to fill in.\n",
+            folder, folder, folder);
 }
 
 /* ---- check ---- */
