@@ -19,9 +19,7 @@ static int measure_spread(struct bench *bench, struct err *err)
     bench_close(bench);
     if (bench->ended)
         return 0;
-    double half = (timing.ratio.high - timing.ratio.low) / 2.0;
-    double own = fmax(half, fabs(timing.ratio.median - 1.0));
-    evaluation->spread = fmax(evaluation->spread, own);
+    evaluation->spread = fmax(evaluation->spread, timing_stray(&timing));
     bench->against.spread = evaluation->spread;
     evaluation->finding = stats_finding(&bench->against);
     evaluation->noise =

@@ -155,6 +155,13 @@ void timing_results(struct timing *timing)
     timing->spread = fmax(of_a, of_b);
 }
 
+double timing_stray(const struct timing *timing)
+{
+    struct columns columns;
+    gather(timing, &columns);
+    return columns.count == 0 ? 1.0 : stats_spread(columns.ratio, columns.count);
+}
+
 struct comparison timing_comparison(const struct timing *timing)
 {
     const struct baseline *baseline = timing->baseline;

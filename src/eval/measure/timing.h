@@ -50,6 +50,9 @@ bool timing_enough(struct timing *timing);
 bool timing_far_behind(struct timing *timing);   /* it is dropped */
 void timing_record(const struct timing *timing); /* these samples are the evaluation's */
 struct comparison timing_comparison(const struct timing *timing); /* of the results */
+/* Of an A/A run: how far its ratio strays from 1. What disturbed samples may hide widens the
+ * speed-up's own interval, and does not count again here. */
+double timing_stray(const struct timing *timing);
 
 /* quiet.c: other programs on the lane's cores. True where it is worth measuring again. */
 bool quiet_wait(struct bench *bench, const struct timing *timing);
