@@ -15,8 +15,7 @@ enum { ARGUMENTS_WIDTH = 15 }; /* so that 80 columns hold a command's line */
 
 void help_program(FILE *out)
 {
-    fprintf(out, "twagent: a slow, obviously right definition in; the fastest kernel it can find, "
-                 "proved, out\n\n"
+    fprintf(out, "twagent: search for the fastest kernel of a simple definition, and prove it\n\n"
                  "usage: twagent COMMAND [OPTIONS] [ARGUMENTS]\n\n");
     for (size_t i = 0; i < command_count; i++) {
         const struct command *c = &commands[i];
