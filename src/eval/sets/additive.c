@@ -81,3 +81,39 @@ int session_find_additive(struct session *session, const struct set *set, const 
     session->additive = additive == 1; /* one that raises on a half is none */
     return 0;
 }
+
+/* --- huge integers --- */
+
+/* What it gives with the first input times `factor`. */
+static int scaled(struct session *session, const struct set *set, const struct call *call,
+                  double factor, size_t scratch, void **results, struct err *err)
+{
+    const struct layout *layout = &set->shape->layout;
+    const struct placed *placed = &layout->inputs[0];
+    enum dtype dtype = session->problem->inputs[0].dtype;
+    unsigned char *to = session->region.inputs + placed->offset;
+    for (size_t k = 0; k < placed->elements; k++)
+        dtype_store(dtype, to, k, factor * dtype_load(dtype, set->inputs[0], k));
+    for (size_t i = 0; i < session->problem->output_count; i++)
+        results[i] =
+            session_scratch(session, scratch + i, layout->outputs[i].elements * sizeof(double));
+    int status = reference_compute(session->reference, layout, call, PRECISION_EXACT, results, err);
+    memcpy(to, set->inputs[0], placed->bytes);
+    return status;
+}
+
+int session_takes_huge(struct session *session, const struct set *set, const struct call *call,
+                       struct err *err)
+{
+    void *half[OUTPUTS_MAX], *none[OUTPUTS_MAX];
+    if (scaled(session, set, call, 0.5, 2 * OUTPUTS_MAX, half, err) != 0 ||
+        scaled(session, set, call, 0.0, 3 * OUTPUTS_MAX, none, err) != 0)
+        return -1;
+    for (size_t i = 0; i < session->problem->output_count; i++) {
+        const double *h = (const double *)half[i], *n = (const double *)none[i];
+        for (size_t k = 0; k < set->shape->layout.outputs[i].elements; k++)
+            if (fabs(set->exact[i][k] + n[k] - 2.0 * h[k]) > 0.0)
+                return 0;
+    }
+    return 1;
+}

@@ -426,6 +426,9 @@ static int expect(struct session *session, struct set *set, struct err *err)
     uint64_t begun = clock_now_ns();
     bool believed = wide_believed(session);
     int status = compute_exact(session, set, &call, &results, err);
+    bool huge = status == 0 && set_is_huge_integers(session, set);
+    int takes = huge ? session_takes_huge(session, set, &call, err) : 1;
+    status = takes < 0 ? -1 : status;
     if (status == 0)
         open_wide_by(session, set, &call);
     if (!believed && wide_believed(session)) /* the definition's exact results were these */
@@ -438,6 +441,7 @@ static int expect(struct session *session, struct set *set, struct err *err)
     if (is_large(session, set) && session_is_large(session))
         spend_once(session, begun);
     set->expected = status == 0;
+    set->unfit = set->unfit || takes == 0;
     if (status != 0)
         status = give_up(session, set, err);
     struct subject *subject = reference_subject(session->reference);

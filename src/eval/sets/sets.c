@@ -70,6 +70,43 @@ static double largest_integer(const struct shape *shape)
     return fmax(100.0, fmin(30000.0, floor(sqrt(0x1p30 / terms))));
 }
 
+/* Huge integers: the first input alone is, as far as sums of its products with the others, which
+ * are small then, do not overflow; 0: not so that 16 bits would not hold it. */
+static double huge_integer(const struct problem *problem, const struct shape *shape)
+{
+    enum { OTHERS_MOST = 3 };
+    const struct tensor_spec *first = &problem->inputs[0];
+    double terms = shape->reduction > 1 ? (double)shape->reduction : 1.0;
+    double most = floor(0x1p28 / terms / OTHERS_MOST);
+    bool whole = !dtype_is_float(first->dtype) && first->low > first->high;
+    for (size_t i = 0; i < problem->output_count; i++)
+        whole = whole && !dtype_is_float(problem->outputs[i].dtype);
+    return whole && most >= 0x1p16 ? most : 0.0;
+}
+
+bool set_is_huge_integers(const struct session *session, const struct set *set)
+{
+    return set->distribution == DRAW_HUGE && huge_integer(session->problem, set->shape) > 0.0;
+}
+
+static void fill_huge_integers(struct session *session, struct set *set, struct random *seeds)
+{
+    const struct problem *problem = session->problem;
+    double most = huge_integer(problem, set->shape);
+    for (size_t i = 0; i < problem->input_count; i++) {
+        const struct tensor_spec *tensor = &problem->inputs[i];
+        const struct placed *placed = &set->shape->layout.inputs[i];
+        double high = i == 0 ? most : 3.0;
+        bool own = tensor->low <= tensor->high || dtype_is_float(tensor->dtype);
+        draw_fill(DRAW_GIVEN, random_next(seeds), tensor->dtype, placed->elements,
+                  tensor_row(tensor, placed), own ? tensor->low : -high, own ? tensor->high : high,
+                  set->inputs[i]);
+        for (size_t k = 0; i == 0 && k < placed->elements; k++) /* its half is a whole number */
+            dtype_store(tensor->dtype, set->inputs[i], k,
+                        2.0 * dtype_load(tensor->dtype, set->inputs[i], k));
+    }
+}
+
 void set_place(const struct session *session, const struct set *set, struct call *call)
 {
     const struct layout *layout = &set->shape->layout;
@@ -87,11 +124,16 @@ static void set_fill(struct session *session, struct set *set)
     uint64_t begun = timeline_begin();
     set->seed = random_seed();
     random_init(&seeds, set->seed);
-    for (size_t i = 0; i < session->problem->input_count; i++) {
+    bool huge = set_is_huge_integers(session, set);
+    for (size_t i = 0; i < session->problem->input_count; i++)
+        if (set->inputs[i] == NULL)
+            set->inputs[i] =
+                (unsigned char *)parallel_alloc(set->shape->layout.inputs[i].bytes + 1);
+    if (huge)
+        fill_huge_integers(session, set, &seeds);
+    for (size_t i = 0; !huge && i < session->problem->input_count; i++) {
         const struct tensor_spec *tensor = &session->problem->inputs[i];
         const struct placed *placed = &set->shape->layout.inputs[i];
-        if (set->inputs[i] == NULL)
-            set->inputs[i] = (unsigned char *)parallel_alloc(placed->bytes + 1);
         enum distribution distribution = distribution_of(set, i == 0);
         size_t row = distribution == DRAW_FEW ? set->shape->reduction / FEW_DRAWN
                                               : tensor_row(tensor, placed);
@@ -237,8 +279,11 @@ static void add_hidden_cases(struct session *session)
 
 static void add_edge_cases(struct session *session)
 {
-    for (int i = DRAW_EDGES; i < DRAW_FEW; i++)
+    for (int i = DRAW_EDGES; i < DRAW_FEW; i++) {
         add_case(session, session_small_shape(session), (enum distribution)i);
+        struct set *set = &session->cases[session->case_count - 1];
+        set->optional = set_is_huge_integers(session, set); /* a definition may not take them */
+    }
     bool rows = false; /* by the spec's own shapes: hidden ones change */
     for (size_t i = 1; i < session->shape_count; i++)
         rows = rows || shape_shows(session, &session->shapes[i]) == 2;

@@ -74,6 +74,12 @@ size_t shape_bytes(const struct shape *shape); /* of a set, inputs and expected 
 /* Its inputs lie in the session's region as `call`, of no slot and no shift, says. */
 void set_place(const struct session *session, const struct set *set, struct call *call);
 void set_draw(struct session *session, struct set *set);
+/* Numbers of int32 that 16 bits do not hold: a question where the definition takes them. */
+bool set_is_huge_integers(const struct session *session, const struct set *set);
+/* 1: it does, as one that is straight in its first input, so that nothing overflows; 0; -1 with
+ * *err. The inputs are in place, and are so again. additive.c */
+int session_takes_huge(struct session *session, const struct set *set, const struct call *call,
+                       struct err *err) MUST_USE;
 void session_fill(struct session *session); /* sets, while the reference is not ready yet */
 /* The first of those whose inputs the definition's own file draws, while others are computed. */
 void session_draw_ahead(struct session *session);
