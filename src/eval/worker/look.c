@@ -36,8 +36,8 @@ double evaluate_best(const struct evaluate *evaluate)
     return known > 0.0 && (best <= 0.0 || known < best) ? known : best;
 }
 
-/* The first calls of a runner take some us more than those that are timed: a look is held against
- * that of the best, where it had one; where it looked faster than it is, against what it is. */
+/* A runner's first calls may take longer than its later ones: a look is held against that of the
+ * best, where it had one; where it looked faster than it is, against what it is. */
 static double best_look(const struct evaluate *evaluate)
 {
     const struct worker *worker = evaluate->request.worker;
