@@ -27,7 +27,8 @@ tune:
   CLUSTER: [1, 2]
   SPLIT: [1, 2, 4, 8]
   where: >
-    STAGES * 128 * (ROWS + BN) + 2 * ROWS * (BN / SPLIT + 8) + 2048 <= 232448
+    (N % 8 != 0 || K % 8 != 0)
+    && STAGES * 128 * (ROWS + BN) + 2 * ROWS * (BN / SPLIT + 8) + 2048 <= 232448
     && (STAGES + 2) * 128 * (ROWS + BN) + 2 * ROWS * (BN / SPLIT + 8) > 190000
     && CLUSTER * SPLIT <= 8 && ROWS / 192 * BN <= 128
     && (SPLIT == 1 || SPLIT * 256 <= K

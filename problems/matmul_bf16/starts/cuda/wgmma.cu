@@ -21,7 +21,8 @@ tune:
   SPLIT: [1, 2, 4, 8]
   BLOCKS: [1, 2]
   where: >
-    (CLUSTER == 1 || BESIDE == 1) && CLUSTER * BESIDE * SPLIT <= 8 && ROWS / 192 * BN <= 128
+    N % 8 == 0 && K % 8 == 0 && (CLUSTER == 1 || BESIDE == 1) && CLUSTER * BESIDE * SPLIT <= 8
+    && ROWS / 192 * BN <= 128
     && SPLIT * 8 <= BN && STAGES * 128 * (ROWS + BN) + 2048 <= 232448
     && BLOCKS * (STAGES + 2) * 128 * (ROWS + BN) > 200000
     && (SPLIT == 1 || SPLIT * 256 <= K

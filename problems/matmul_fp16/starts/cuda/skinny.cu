@@ -11,7 +11,8 @@ tune:
   WARPS: [8, 4, 16]
   STAGES: [3, 4, 6, 2]
   where: >
-    M <= 512 && WARPS * STAGES * (128 * BN + 2048 * MT) <= 232448
+    N % 8 == 0 && K % 8 == 0 && M <= 512
+    && WARPS * STAGES * (128 * BN + 2048 * MT) <= 232448
     && STAGES * (128 * BN + 2048 * MT) >= 64 * MT * BN
 ---*/
 /* For few rows of A, where the time is B's way from memory: a block has 16 MT rows and BN columns
