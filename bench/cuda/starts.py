@@ -173,7 +173,7 @@ class Config(ctypes.Structure):
     ]
 
 
-COOPERATIVE, CLUSTER, MAX_DYNAMIC_SHARED = 2, 4, 8
+COOPERATIVE, CLUSTER, MAX_DYNAMIC_SHARED, NON_PORTABLE_CLUSTER, PORTABLE_CLUSTER = 2, 4, 8, 14, 8
 
 
 class Driver:
@@ -234,8 +234,11 @@ class Driver:
             config.shared = shared
             if "cluster" in launch:
                 attributes[config.count].id = CLUSTER
-                for axis, extent in enumerate(extents(launch["cluster"], names)):
+                cluster = extents(launch["cluster"], names)
+                for axis, extent in enumerate(cluster):
                     attributes[config.count].value[axis] = extent
+                if math.prod(cluster) > PORTABLE_CLUSTER:
+                    self.call("cuFuncSetAttribute", function, NON_PORTABLE_CLUSTER, 1)
                 config.count += 1
             if launch.get("cooperative"):
                 attributes[config.count].id, attributes[config.count].value[0] = COOPERATIVE, 1
