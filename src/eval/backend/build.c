@@ -34,7 +34,8 @@ int build_run_heard(const struct process_spec *spec, struct buf *errors, bool *k
     *killed = status > 0 || (status != 0 && build_child_killed(buf_text(errors), errors->length));
     if (status != 0) {
         struct err how = *err;
-        return err_set(err, how.code, "%s: %.300s", how.message, buf_text(errors));
+        return err_set(err, how.code, "%s%s%.300s", how.message, errors->length > 0 ? ": " : "",
+                       buf_text(errors));
     }
     return 0;
 }

@@ -185,7 +185,7 @@ static void test_hung_compiler(void **state)
     assert_int_equal(emitter_cuda.emit(&kit.emission, "pytorch", &note, &err), 0);
     hung = false;
     print_message("%s\n", note);
-    assert_non_null(strstr(note, "no cubin: /bin/sleep took too long"));
+    assert_non_null(strstr(note, "no cubin: the compiler took too long; "));
     close_relu(&kit);
 }
 
