@@ -200,7 +200,7 @@ static int empty_caches(struct calling *calling)
     cu_result result = service_scrub(&runner->service, runner->stream);
     if (result == 0 && calling->call->cold && driver->reset_persisting != NULL)
         result = driver->reset_persisting();
-    if (result == 0 && calling->call->timed && runner->control->timeline == 0)
+    if (result == 0 && calling->call->timed)
         result = service_hold(&runner->service, runner->stream);
     if (result == 0 && calling->call->cold)
         result = driver->fill(runner->sweep, 0x5a, runner->sweep_bytes, runner->stream);
@@ -316,7 +316,8 @@ static int run(struct calling *calling)
     part_end(calling, PART_UP);
     if (hash_inputs(calling) != 0 || empty_caches(calling) != 0 || rush(calling) != 0)
         return -1;
-    part_end(calling, PART_EMPTY);
+    if (!call->timed) /* held, it would never end; and what is timed is timed alike, told or not */
+        part_end(calling, PART_EMPTY);
     if (launch(calling, &report->event_ns, &report->span_ns, &report->wall_ns) != 0)
         return -1;
     if (call->timed)

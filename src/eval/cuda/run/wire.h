@@ -37,7 +37,7 @@ struct gpu_control {
     uint32_t command;
     uint64_t hash_key;  /* of the inputs' hashes: drawn for each call, and told to nobody else */
     int32_t supervised; /* by compute-sanitizer, which is then the runner's parent */
-    int32_t timeline;   /* every part is waited for, and its time told */
+    int32_t timeline;   /* every part is waited for, and its time told; not a timed call's sweep */
     int32_t profiles;   /* it opens CUPTI before it is warm */
     char artifact[WIRE_PATH_MAX];
     uint32_t image_count; /* 0: the artifact is one cubin */
