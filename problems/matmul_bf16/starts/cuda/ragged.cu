@@ -9,13 +9,12 @@ launch:
 tune:
   ROWS: [64, 128]
   BN: [128, 64, 256]
-  SPLIT: [8, 6, 4, 3, 2, 1]
+  SPLIT: [8, 6, 4, 3, 2]
   AHEAD: [3, 2, 4]
   where: >
     (N % 8 != 0 || K % 8 != 0) && (M <= 512 || N <= 512)
     && ROWS * BN <= 16384 && (AHEAD + 3) * 128 * (ROWS + BN) + 2048 <= 232448
-    && (SPLIT == 1 || SPLIT * 64 <= K
-    && ceil_div(M, ROWS) * ceil_div(N, BN) * SPLIT <= 3 * sm_count)
+    && SPLIT * 64 <= K && ceil_div(M, ROWS) * ceil_div(N, BN) * SPLIT <= 3 * sm_count
 ---*/
 /* For few rows or columns where rows are not aligned to 16 bytes, so that they have no tensor map,
  * and a copy to aligned ones would take longer than the product. The rows r, r + 8, r + 16... of a
@@ -338,20 +337,14 @@ static __device__ __forceinline__ void keep(const float (&d)[BN / 2], float *til
 static __device__ __forceinline__ void store(const float *tile, u16 *C, int rows, int columns,
                                              long long N)
 {
-    if (SPLIT == 1)
-        __syncthreads();
-    else
-        cluster_sync();
-    const unsigned first = SPLIT == 1 ? 0 : cluster_rank();
+    cluster_sync();
+    const unsigned first = cluster_rank();
     for (int i = first * THREADS + threadIdx.x; i < rows * (BN / 4); i += SPLIT * THREADS) {
         const int row = i / (BN / 4), column = i % (BN / 4) * 4;
-        const float4 *own = (const float4 *)(tile + row * PITCH + column);
-        const unsigned at = (unsigned)__cvta_generic_to_shared(own);
+        const unsigned at = (unsigned)__cvta_generic_to_shared(tile + row * PITCH + column);
         float4 part[SPLIT];
-        if (SPLIT == 1)
-            part[0] = *own;
 #pragma unroll
-        for (int p = 0; SPLIT > 1 && p < SPLIT; p++)
+        for (int p = 0; p < SPLIT; p++)
             asm volatile("{\n.reg .b32 there;\n"
                          "mapa.shared::cluster.u32 there, %4, %5;\n"
                          "ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [there];\n}"
@@ -370,8 +363,7 @@ static __device__ __forceinline__ void store(const float *tile, u16 *C, int rows
             if (column + k < columns)
                 C[row * N + column + k] = __bfloat16_as_ushort(__float2bfloat16_rn(sums[k]));
     }
-    if (SPLIT > 1)
-        cluster_sync(); /* nobody reads this block's any more */
+    cluster_sync(); /* nobody reads this block's any more */
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, ROWS *BN <= 4096 ? 2 : 1)
@@ -386,7 +378,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROWS *BN <= 4096 ? 2 : 1)
     const int useful = N % 8 == 0 ? BN : BN - 8; /* columns, that are shifted into the tile */
     const unsigned down = (unsigned)((M + ROWS - 1) / ROWS), tile = blockIdx.x / SPLIT;
     const long long m0 = (long long)(tile % down) * ROWS, n0 = (long long)(tile / down) * useful;
-    const long long all = (K + 63) / 64, part = SPLIT == 1 ? 0 : cluster_rank();
+    const long long all = (K + 63) / 64, part = cluster_rank();
     const int lane = threadIdx.x % 32, warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
     const struct place p = {M, N, K, m0, n0, (int)((warp * K) & 7), (int)((warp * N) & 7),
                             (int)(all * part / SPLIT), (int)(all * (part + 1) / SPLIT)};
