@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 /* A descriptor with the lock; -1: another has it; -2: there is nothing to lock. */
-static int lock_path(const char *path, int kind, int how)
+static int lock_path(const char *path, int how)
 {
-    int fd = open(path, O_RDONLY | kind | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -2;
     int result;
@@ -37,22 +37,13 @@ static int lock_one(int core)
 {
     char path[CORE_LOCK_PATH];
     core_lock_path(core, path);
-    return lock_path(path, O_DIRECTORY, LOCK_EX);
+    return lock_path(path, LOCK_EX);
 }
 
-bool core_lock_try_folder(struct core_lock *lock, const char *folder, bool shared)
+bool core_lock_try_path(struct core_lock *lock, const char *path, bool shared)
 {
     core_lock_release(lock);
-    int fd = lock_path(folder, O_DIRECTORY, shared ? LOCK_SH : LOCK_EX);
-    if (fd >= 0)
-        lock->fds[lock->count++] = fd;
-    return fd != -1;
-}
-
-bool core_lock_try_file(struct core_lock *lock, const char *file)
-{
-    core_lock_release(lock);
-    int fd = lock_path(file, 0, LOCK_EX);
+    int fd = lock_path(path, shared ? LOCK_SH : LOCK_EX);
     if (fd >= 0)
         lock->fds[lock->count++] = fd;
     return fd != -1;

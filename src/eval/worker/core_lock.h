@@ -19,11 +19,10 @@ struct core_lock { /* zero-initialize */
  * folder (no /sys) cannot be locked and counts as free. The lock of a process is not its
  * children's: descriptors are closed on exec. */
 bool core_lock_try(struct core_lock *lock, const int *cores, size_t count, int *busy);
-/* The same for one folder, a GPU's own in /sys; `shared`: with others who ask for it so. */
-bool core_lock_try_folder(struct core_lock *lock, const char *folder, bool shared);
-bool core_lock_try_file(struct core_lock *lock, const char *file); /* one in it */
-void core_lock_path(int core, char path[CORE_LOCK_PATH]);          /* the folder that is locked */
-void core_lock_release(struct core_lock *lock);                    /* harmless where none is held */
+/* The same for a GPU's own folder in /sys, or a file in it; `shared`: with others who ask so. */
+bool core_lock_try_path(struct core_lock *lock, const char *path, bool shared);
+void core_lock_path(int core, char path[CORE_LOCK_PATH]); /* the folder that is locked */
+void core_lock_release(struct core_lock *lock);           /* harmless where none is held */
 
 /* Who has the lock of a core, or of `folder` where it is not NULL: "pid 4711 (twagent run matmul,
  * started 13:02:11)". "" where that cannot be seen: it is gone, or in another container. */

@@ -33,7 +33,7 @@ static bool is_first(struct turn *turn, const char *folder)
     if (folder == NULL || !turn->final || turn->first)
         return true;
     snprintf(path, sizeof path, "%s/vendor", folder);
-    return turn->first = core_lock_try_file(&turn->last, path);
+    return turn->first = core_lock_try_path(&turn->last, path, false);
 }
 
 static bool take_both(struct turn *turn, const struct lane_facts *lane, const char *folder,
@@ -44,9 +44,9 @@ static bool take_both(struct turn *turn, const struct lane_facts *lane, const ch
     *busy = lane->cores[0];
     if (!is_first(turn, folder))
         return false;
-    turn->queued = turn->queued || core_lock_try_folder(&turn->queue, queue, false);
+    turn->queued = turn->queued || core_lock_try_path(&turn->queue, queue, false);
     return turn->queued &&
-           (folder != NULL ? core_lock_try_folder(&turn->lock, folder, turn->shared)
+           (folder != NULL ? core_lock_try_path(&turn->lock, folder, turn->shared)
                            : core_lock_try(&turn->lock, lane->cores, lane->core_count, busy));
 }
 
@@ -55,7 +55,7 @@ static bool is_wanted(struct turn *turn, const struct lane_facts *lane, const ch
 {
     char queue[QUEUE_PATH];
     queue_path(lane, folder, queue);
-    bool wanted = !core_lock_try_folder(&turn->queue, queue, false);
+    bool wanted = !core_lock_try_path(&turn->queue, queue, false);
     core_lock_release(&turn->queue);
     return wanted;
 }

@@ -81,13 +81,13 @@ static void test_shared(void **state)
     char path[CORE_LOCK_PATH];
     struct core_lock one = {.count = 0}, two = {.count = 0}, alone = {.count = 0};
     core_lock_path(0, path);
-    assert_true(core_lock_try_folder(&one, path, true));
-    assert_true(core_lock_try_folder(&two, path, true));
+    assert_true(core_lock_try_path(&one, path, true));
+    assert_true(core_lock_try_path(&two, path, true));
     core_lock_release(&one);
-    assert_false(core_lock_try_folder(&alone, path, false));
+    assert_false(core_lock_try_path(&alone, path, false));
     core_lock_release(&two);
-    assert_true(core_lock_try_folder(&alone, path, false));
-    assert_false(core_lock_try_folder(&one, path, true));
+    assert_true(core_lock_try_path(&alone, path, false));
+    assert_false(core_lock_try_path(&one, path, true));
     core_lock_release(&alone);
 }
 

@@ -349,7 +349,7 @@ static void test_checks_wait_for_who_times(void **state)
     struct fixture *fixture = (struct fixture *)*state;
     struct core_lock other = {.count = 0};
     open_problem(fixture);
-    assert_true(core_lock_try_folder(&other, fixture->builds.path, false));
+    assert_true(core_lock_try_path(&other, fixture->builds.path, false));
     evaluate(fixture, "e", "product", "full");
     const struct value *value = record(fixture);
     while (value_get(value, "waits") == NULL) {
@@ -359,7 +359,7 @@ static void test_checks_wait_for_who_times(void **state)
     assert_string_equal(value_text(value, "stage", ""), "check");
     core_lock_release(&other);
     is_verdict(value_get(answer(fixture, "e", NULL), "evaluation"), "kernel");
-    assert_true(core_lock_try_folder(&other, fixture->builds.path, true));
+    assert_true(core_lock_try_path(&other, fixture->builds.path, true));
     evaluate(fixture, "f", "naps", "full");
     do {
         value = record(fixture);

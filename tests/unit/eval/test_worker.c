@@ -333,7 +333,7 @@ static int asks(bool shares, bool others_share)
     snprintf(power, sizeof power, "%s/power", folder.path);
     assert_int_equal(mkdir(power, 0700), 0);
     waiter.worker.lane.lock_path = folder.path;
-    assert_true(core_lock_try_folder(&waiter.others, folder.path, others_share));
+    assert_true(core_lock_try_path(&waiter.others, folder.path, others_share));
     assert_int_equal(waiter.others.count, 1);
     int asked = asks_in(&waiter);
     turn_end(&waiter.turn);
@@ -365,14 +365,14 @@ static void test_last_ones_do_not_take_turns(void **state)
         folder_put(&folder, "vendor", "");
         snprintf(vendor, sizeof vendor, "%s/vendor", folder.path);
         waiter.worker.lane.lock_path = folder.path;
-        assert_true(core_lock_try_file(&waiter.others, vendor));
+        assert_true(core_lock_try_path(&waiter.others, vendor, false));
         assert_int_equal(waiter.others.count, 1);
         int asked = asks_in(&waiter);
         assert_true(final ? asked >= 4 : asked == 0);
         core_lock_release(&waiter.others);
-        assert_int_equal(core_lock_try_file(&third, vendor), !final);
+        assert_int_equal(core_lock_try_path(&third, vendor, false), !final);
         turn_end(&waiter.turn);
-        assert_true(core_lock_try_file(&third, vendor));
+        assert_true(core_lock_try_path(&third, vendor, false));
         core_lock_release(&third);
         folder_remove(&folder);
     }
@@ -398,22 +398,22 @@ static void test_who_times_lets_others_in(void **state)
     snprintf(power, sizeof power, "%s/power", folder.path);
     assert_int_equal(mkdir(power, 0700), 0);
     waiter.worker.lane.lock_path = folder.path;
-    assert_true(core_lock_try_folder(&waiter.turn.lock, folder.path, false));
+    assert_true(core_lock_try_path(&waiter.turn.lock, folder.path, false));
     assert_null(breathes(&waiter)); /* nobody waits */
-    assert_false(core_lock_try_folder(&waiter.others, folder.path, false));
-    assert_true(core_lock_try_folder(&queue, power, false));
+    assert_false(core_lock_try_path(&waiter.others, folder.path, false));
+    assert_true(core_lock_try_path(&queue, power, false));
     waiter.turn.held_ns = UINT64_MAX / 2; /* not for long yet */
     assert_null(breathes(&waiter));
     waiter.turn.held_ns = 0;
     assert_int_equal(pthread_create(&thread, NULL, breathes, &waiter), 0);
-    while (!core_lock_try_folder(&waiter.others, folder.path, false))
+    while (!core_lock_try_path(&waiter.others, folder.path, false))
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     core_lock_release(&queue);
     core_lock_release(&waiter.others);
     assert_int_equal(pthread_join(thread, &let), 0);
     assert_non_null(let);
     assert_int_equal(waiter.turn.lock.count, 1);
-    assert_false(core_lock_try_folder(&waiter.others, folder.path, false));
+    assert_false(core_lock_try_path(&waiter.others, folder.path, false));
     turn_end(&waiter.turn);
     folder_remove(&folder);
 }

@@ -316,7 +316,7 @@ static int run(struct calling *calling)
     part_end(calling, PART_UP);
     if (hash_inputs(calling) != 0 || empty_caches(calling) != 0 || rush(calling) != 0)
         return -1;
-    if (!call->timed) /* held, it would never end; and what is timed is timed alike, told or not */
+    if (!call->timed) /* a timed call's device is held here: nobody waits until all is queued */
         part_end(calling, PART_EMPTY);
     if (launch(calling, &report->event_ns, &report->span_ns, &report->wall_ns) != 0)
         return -1;
