@@ -232,6 +232,14 @@ class Run:
             self.popen.wait()
             return None
 
+    def took(self, limit_s):
+        """Seconds that it took, or None where it still runs after `limit_s` from its beginning."""
+        try:
+            self.popen.wait(max(0.0, self.began + limit_s - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return None
+        return time.monotonic() - self.began
+
     def tail(self, count=12):
         return "\n".join(self.lines()[-count:])
 
