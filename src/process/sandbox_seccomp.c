@@ -201,8 +201,36 @@ static int add_clone3(scmp_filter_ctx filter)
                                      : seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0);
 }
 
-static int rules_program(scmp_filter_ctx filter, bool agent)
+/* The answer to a call whose first argument is another one. */
+static int answer_other(scmp_filter_ctx filter, uint32_t answer, int number, uint64_t value)
 {
+    const struct scmp_arg_cmp compare = {
+        .arg = 0, .op = SCMP_CMP_NE, .datum_a = value, .datum_b = 0};
+    return seccomp_rule_add_array(filter, answer, number, 1, &compare);
+}
+
+/* Landlock knows nothing of limits and cores, and of signals only since Linux 6.12: who could set
+ * those of the same user's processes could end any of them, or slow what somebody is compared with.
+ * A runtime that binds its threads hears "done". Who starts programs of his own ends them, too. */
+static int rules_others(scmp_filter_ctx filter, bool signals)
+{
+    static const struct rule thread = {REFUSE, SCMP_SYS(tkill), 0, 0, 0};
+    const uint64_t self = (uint64_t)getpid();
+    int result = answer_other(filter, REFUSE, SCMP_SYS(prlimit64), 0);
+    if (result == 0)
+        result = answer_other(filter, SCMP_ACT_ERRNO(0), SCMP_SYS(sched_setaffinity), 0);
+    if (result == 0 && !signals)
+        result = add_rules(filter, &thread, 1);
+    if (result == 0 && !signals)
+        result = answer_other(filter, REFUSE, SCMP_SYS(kill), self);
+    if (result == 0 && !signals)
+        result = answer_other(filter, REFUSE, SCMP_SYS(tgkill), self);
+    return result;
+}
+
+static int rules_program(scmp_filter_ctx filter, enum sandbox_profile profile)
+{
+    bool agent = profile == SANDBOX_AGENT;
     static const struct rule rules[] = {
         /* no signal to a whole group or to everybody (Landlock's scope, where there, does more) */
         {REFUSE, SCMP_SYS(kill), 0, 0x80000000u, 0x80000000u},
@@ -218,6 +246,8 @@ static int rules_program(scmp_filter_ctx filter, bool agent)
     int result = ADD_NAMES(filter, REFUSE, dangerous);
     if (result == 0)
         result = ADD_NAMES(filter, REFUSE, refused);
+    if (result == 0)
+        result = rules_others(filter, agent || profile == SANDBOX_COMPILE);
     if (result == 0 && !agent)
         result = ADD_NAMES(filter, REFUSE, groups);
     if (result == 0)
@@ -230,33 +260,16 @@ static int rules_program(scmp_filter_ctx filter, bool agent)
     return result;
 }
 
-/* Refused where an argument is other than `value`. */
-static int refuse_other(scmp_filter_ctx filter, int number, uint64_t value)
-{
-    const struct scmp_arg_cmp compare = {
-        .arg = 0, .op = SCMP_CMP_NE, .datum_a = value, .datum_b = 0};
-    return seccomp_rule_add_array(filter, REFUSE, number, 1, &compare);
-}
-
-/* A program that holds a candidate's code: it starts none, and reaches nobody of the same user. */
+/* A program that holds a candidate's code: it starts none. */
 static int rules_sanitized(scmp_filter_ctx filter)
 {
     static const struct rule rules[] = {
         {REFUSE, SCMP_SYS(clone), 0, CLONE_THREAD, 0},
         {REFUSE, SCMP_SYS(fork), 0, 0, 0},
         {REFUSE, SCMP_SYS(vfork), 0, 0, 0},
-        {REFUSE, SCMP_SYS(tkill), 0, 0, 0},
         {SCMP_ACT_ERRNO(0), SCMP_SYS(sched_setaffinity), 0, 0, 0},
     };
-    const uint64_t self = (uint64_t)getpid();
-    int result = ADD_RULES(filter, rules);
-    if (result == 0)
-        result = refuse_other(filter, SCMP_SYS(kill), self);
-    if (result == 0)
-        result = refuse_other(filter, SCMP_SYS(tgkill), self);
-    if (result == 0)
-        result = refuse_other(filter, SCMP_SYS(prlimit64), 0);
-    return result;
+    return ADD_RULES(filter, rules);
 }
 
 /* Allowed where one argument is `first` and another `second`. */
@@ -412,8 +425,7 @@ int sandbox_filter(enum sandbox_profile profile, const struct sandbox_window *wi
     if (result == 0)
         (void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
     if (result == 0)
-        result =
-            runner ? rules_runner(filter, window) : rules_program(filter, profile == SANDBOX_AGENT);
+        result = runner ? rules_runner(filter, window) : rules_program(filter, profile);
     /* A compiler runs no candidate's code, and its linker makes programs. */
     if (result == 0 && !runner && profile != SANDBOX_COMPILE)
         result = ADD_NAMES(filter, SCMP_ACT_ERRNO(0), attributes);

@@ -27,6 +27,9 @@ static int sandboxed(const char *words, const char *script)
     return kit_run_build(&kit);
 }
 
+/* In its place stands a process of the same rights: `$!`. */
+#define OTHER "/bin/sleep 9 & "
+
 static const struct {
     const char *name, *words, *script;
     bool works;
@@ -59,6 +62,16 @@ static const struct {
      false},
     {"changes a time", "--profile sanitized --write @",
      "touch -d 2001-01-01 spec.yaml && test spec.yaml -ot /bin/sh", false},
+    {"limits what is not it", "--profile reference", OTHER "prlimit --pid $! --core=0:0", false},
+    {"limits what is not it, an agent", "--profile agent", OTHER "prlimit --pid $! --core=0:0",
+     false},
+    {"binds what is not it", "--profile agent",
+     OTHER "was=$(grep ^Cpus_ /proc/$!/status); taskset -p 1 $!; "
+           "test \"$was\" != \"$(grep ^Cpus_ /proc/$!/status)\"",
+     false},
+    {"binds itself", "--profile reference", "taskset 1 /bin/true", true},
+    {"signals what is not it", "--profile reference", OTHER "kill -0 $!", false},
+    {"signals what it started, an agent", "--profile agent", OTHER "kill -0 $!", true},
     {"makes a program executable", "--profile compile --write @",
      "chmod 777 spec.yaml && test -x spec.yaml", true},
     {"is bounded in CPU time", "--profile tool", "test \"$(ulimit -St)\" = 30", true},
