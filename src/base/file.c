@@ -184,6 +184,12 @@ bool file_is_dir(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+bool file_is_regular(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 char *file_join(const char *folder, const char *name)
 {
     if (name[0] == '/' || folder[0] == '\0')

@@ -26,6 +26,7 @@ int file_make_dirs(const char *path,
 int file_remove_tree(const char *path, struct err *err) MUST_USE; /* follows no link */
 bool file_exists(const char *path);
 bool file_is_dir(const char *path);
+bool file_is_regular(const char *path); /* reading it ends: no pipe, no device */
 
 /* "a" + "b" -> "a/b"; an absolute b stands alone. mem_free() the result. */
 char *file_join(const char *folder, const char *name);

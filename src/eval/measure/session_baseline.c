@@ -30,7 +30,7 @@ static void library_add(struct session *session)
     const char *path =
         arena_printf(session->arena, "%s/baselines/torch.py", session->problem->folder);
     if (session->baseline_count < BASELINES_MOST && session->problem->torch == NULL &&
-        file_exists(path))
+        file_is_regular(path))
         session->baselines[session->baseline_count++] =
             (struct baseline){.name = "torch", .library = path};
 }
@@ -116,9 +116,11 @@ static void add_found(struct session *session)
             !target_has(session->backend->target, language_of_file(dot)) ||
             language_of_file(dot)->ambiguous)
             continue;
-        session->baselines[session->baseline_count++] = (struct baseline){
-            .name = arena_strndup(arena, entry->d_name, (size_t)(dot - entry->d_name)),
-            .file = arena_printf(arena, "%s/%s", folder, entry->d_name)};
+        const char *path = arena_printf(arena, "%s/%s", folder, entry->d_name);
+        if (file_is_regular(path))
+            session->baselines[session->baseline_count++] = (struct baseline){
+                .name = arena_strndup(arena, entry->d_name, (size_t)(dot - entry->d_name)),
+                .file = path};
     }
     if (entries != NULL)
         closedir(entries);

@@ -14,7 +14,7 @@ static int find_file(struct reading *reading, int line, const char *name, const 
 {
     MEM_LOCAL char *joined = file_join(reading->problem->folder, name);
     char real[PATH_MAX];
-    bool found = *name != '\0' && realpath(joined, real) != NULL && !file_is_dir(real);
+    bool found = *name != '\0' && realpath(joined, real) != NULL && file_is_regular(real);
     if (!found)
         return document_refuse(&reading->document, line, "expected a file, found no \"%.200s\"",
                                name);
@@ -88,6 +88,17 @@ static int read_libraries(struct reading *reading, const struct value *value,
     return 0;
 }
 
+/* The environment goes to a process before its walls stand: libraries' settings, no paths. The
+ * loader's own would have it run whatever lies beside the problem. */
+static bool is_setting(const char *name, const char *text)
+{
+    static const char *const prefixes[] = {"OPENBLAS_", "OMP_", "GOMP_", "KMP_", "BLIS_", "MKL_"};
+    bool known = false;
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        known = known || strncmp(name, prefixes[i], strlen(prefixes[i])) == 0;
+    return known && strpbrk(name, "=/") == NULL && text != NULL && strchr(text, '/') == NULL;
+}
+
 static int read_env(struct reading *reading, const struct value *map,
                     struct baseline_spec *baseline)
 {
@@ -97,9 +108,11 @@ static int read_env(struct reading *reading, const struct value *map,
                                "expected env: {NAME: VALUE}, at most %d", MOST);
     for (size_t i = 0; i < map->count; i++) {
         const char *key = map->keys[i];
-        if (map->items[i]->text == NULL || *key == '\0' || strchr(key, '=') != NULL)
+        if (!is_setting(key, map->items[i]->text))
             return document_refuse(&reading->document, map->key_lines[i],
-                                   "expected NAME: VALUE for the environment");
+                                   "expected a library's setting without a path: OPENBLAS_*, "
+                                   "OMP_*, GOMP_*, KMP_*, BLIS_* or MKL_*, not %.80s",
+                                   key);
         baseline->env[i] = arena_printf(reading->problem->arena, "%s=%s", key, map->items[i]->text);
     }
     return 0;

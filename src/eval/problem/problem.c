@@ -65,7 +65,7 @@ static char *find_spec(const char *path, struct err *err)
 static int place(struct problem *problem, const char *spec, struct err *err)
 {
     char real[PATH_MAX];
-    if (realpath(spec, real) == NULL)
+    if (realpath(spec, real) == NULL || !file_is_regular(real))
         return err_set(err, ERR_USAGE, "%.300s:1: expected a file that can be read", spec);
     problem->file = arena_strdup(problem->arena, real);
     char *slash = strrchr(real, '/');
@@ -365,7 +365,9 @@ static size_t list_starts(const struct problem *problem, const char *folder, con
             capacity = capacity == 0 ? 16 : capacity * 2;
             found = (const char **)mem_resize(found, capacity * sizeof *found);
         }
-        found[count++] = arena_printf(problem->arena, "%s/%s", folder, entry->d_name);
+        const char *path = arena_printf(problem->arena, "%s/%s", folder, entry->d_name);
+        if (file_is_regular(path))
+            found[count++] = path;
     }
     if (entries != NULL)
         closedir(entries);

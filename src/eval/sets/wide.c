@@ -65,7 +65,7 @@ static const char *source_file(const struct session *session)
         return NULL;
     const char *path = arena_printf(session->arena, "%.*s%s", (int)(length - 3), file,
                                     session->backend->target->languages[0]->suffixes[0]);
-    return file_exists(path) ? path : NULL;
+    return file_is_regular(path) ? path : NULL;
 }
 
 static int read_source(struct session *session, const char *path, struct err *err)

@@ -6,34 +6,36 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
 static struct folder folder;
 
-static const char conv_spec[] = "name: conv\n"
-                                "family: convolution\n"
-                                "dims: {H: 32, W: 20, R: 3, PAD: 1, STRIDE: 2,\n"
-                                "       OH: \"(H + 2*PAD - R) / STRIDE + 1\",\n"
-                                "       OW: (W + 2*PAD - R) / STRIDE + 1}\n"
-                                "inputs:\n"
-                                "  x: {shape: [H, W], dtype: float32}\n"
-                                "  w: {shape: [R, R], dtype: float32, range: [-1, 1.5]}\n"
-                                "outputs:\n"
-                                "  y: {shape: [OH, OW], dtype: float32}\n"
-                                "reference: ref_impl.py\n"
-                                "baselines: {naive: naive.c,\n"
-                                "  fast: {file: naive.c, libraries: openblas, env: {A: 1, B: x}}}\n"
-                                "baseline: naive\n"
-                                "flops: 2*OH*OW*R*R\n"
-                                "reduction: R*R\n"
-                                "accuracy: normwise\n"
-                                "precision: tf32\n"
-                                "where: PAD < R && H + 2*PAD >= R\n"
-                                "check:\n"
-                                "  - {H: 7, W: 9}\n"
-                                "  - {H: 5, W: 5, PAD: 0, STRIDE: 1}\n"
-                                "hidden: {R: [1, 5], PAD: [0, 2], STRIDE: [1, 3]}\n";
+static const char conv_spec[] =
+    "name: conv\n"
+    "family: convolution\n"
+    "dims: {H: 32, W: 20, R: 3, PAD: 1, STRIDE: 2,\n"
+    "       OH: \"(H + 2*PAD - R) / STRIDE + 1\",\n"
+    "       OW: (W + 2*PAD - R) / STRIDE + 1}\n"
+    "inputs:\n"
+    "  x: {shape: [H, W], dtype: float32}\n"
+    "  w: {shape: [R, R], dtype: float32, range: [-1, 1.5]}\n"
+    "outputs:\n"
+    "  y: {shape: [OH, OW], dtype: float32}\n"
+    "reference: ref_impl.py\n"
+    "baselines: {naive: naive.c,\n"
+    "  fast: {file: naive.c, libraries: openblas, env: {OMP_A: 1, MKL_B: x}}}\n"
+    "baseline: naive\n"
+    "flops: 2*OH*OW*R*R\n"
+    "reduction: R*R\n"
+    "accuracy: normwise\n"
+    "precision: tf32\n"
+    "where: PAD < R && H + 2*PAD >= R\n"
+    "check:\n"
+    "  - {H: 7, W: 9}\n"
+    "  - {H: 5, W: 5, PAD: 0, STRIDE: 1}\n"
+    "hidden: {R: [1, 5], PAD: [0, 2], STRIDE: [1, 3]}\n";
 
 static int set_up(void **state)
 {
@@ -42,7 +44,9 @@ static int set_up(void **state)
     folder_put(&folder, "ref_impl.py", "def reference(x, w): return x\n");
     folder_put(&folder, "ref.c", "void kernel(void) {}\n");
     folder_put(&folder, "naive.c", "void kernel(void) {}\n");
-    return 0;
+    char pipe[4096];
+    snprintf(pipe, sizeof pipe, "%s/pipe.c", folder.path);
+    return mkfifo(pipe, 0600);
 }
 
 static int tear_down(void **state)
@@ -87,8 +91,8 @@ static void test_long_form(void **state)
     assert_string_equal(p->reference_function, "reference");
     assert_int_equal(p->baseline_count, 2);
     assert_string_equal(p->baselines[1].libraries, "openblas");
-    assert_string_equal(p->baselines[1].env[0], "A=1");
-    assert_string_equal(p->baselines[1].env[1], "B=x");
+    assert_string_equal(p->baselines[1].env[0], "OMP_A=1");
+    assert_string_equal(p->baselines[1].env[1], "MKL_B=x");
     assert_null(p->baselines[1].env[2]);
     assert_string_equal(p->baseline, "naive");
     assert_true(p->normwise && !p->tolerance_fixed);
@@ -316,9 +320,13 @@ static const struct wrong wrongs[] = {
     {HEAD X Y "reference: ref_impl.py:a b\n", "expected FILE:FUNCTION"},
     {HEAD X Y "reference: ref.c:sum\n", "spec.yaml:5: expected a C reference's function"},
     {WHOLE "baselines: {fast: fast.c}\n", "found no \"fast.c\""},
+    {WHOLE "baselines: {fast: pipe.c}\n", "found no \"pipe.c\""}, /* nobody writes there */
     {WHOLE "baselines: {reference: naive.c}\n", "the reference's own"},
     {WHOLE "baselines: {a b: naive.c}\n", "expected a baseline's name"},
     {WHOLE "baselines: {a: {file: naive.c, libraries: \"-lx;rm\"}}\n", "expected libraries"},
+    {WHOLE "baselines: {a: {file: naive.c, env: {LD_PRELOAD: b.so}}}\n", "not LD_PRELOAD"},
+    {WHOLE "baselines: {a: {file: naive.c, env: {OMP_TOOL_LIBRARIES: ./b.so}}}\n",
+     "without a path"},
     {WHOLE "baseline: fast\n", "spec.yaml:6: expected baseline"},
     {WHOLE "flops: 2*Q\n", "spec.yaml:6: expected a dim, not \"Q\""},
     {WHOLE "flops: N / (N - 8)\n", "spec.yaml:6: flops: "},
