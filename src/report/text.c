@@ -135,17 +135,27 @@ static void text_metrics(const struct report *report, struct buf *out)
             buf_addf(out, "%s%s\n", i ? "          " : "note      ", notes->items[i]->text);
 }
 
+/* The problem may be a stranger's: none of its lines stands where one of ours could. */
+static void text_description(const char *text, struct buf *out)
+{
+    MEM_LOCAL char *own = mem_strdup(text);
+    const char *label = "problem   ";
+    for (char *rest = own, *line; (line = strsep(&rest, "\n")) != NULL; label = "          ") {
+        err_one_line(line);
+        buf_addf(out, "%s%s\n", label, line);
+    }
+}
+
 void report_text(const struct report *report, struct buf *out)
 {
     const struct value *checks = value_get(report->evaluation, "checks");
     char median[32], took[32];
     buf_addf(out, "%s %s: %s\n%s\n\n", report->run, report->problem, report->outcome,
              report_kind(report));
-    buf_addf(out,
-             "problem   %s\ndims      %s\nstarted   %s, took %s, lane busy %.0f %%\nended     %s\n",
-             report->description, report->dims, report->started,
-             words_duration(report->elapsed_ms, took), 100 * report->lane_busy,
-             report->stopped ? report->stopped : "all rounds done");
+    text_description(report->description, out);
+    buf_addf(out, "dims      %s\nstarted   %s, took %s, lane busy %.0f %%\nended     %s\n",
+             report->dims, report->started, words_duration(report->elapsed_ms, took),
+             100 * report->lane_busy, report->stopped ? report->stopped : "all rounds done");
     if (report->failures)
         buf_addf(out, "refused   %s\n", report->failures);
     if (report->models)

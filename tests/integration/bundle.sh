@@ -17,6 +17,10 @@ sed -i 's/M: 1024, N: 1024/M: 64, N: 96/' axpb/spec.yaml
 "$twagent" run axpb --budget-evaluations 1 --final=false --quiet >out 2>&1
 "$twagent" best axpb --bundle kernel.json >out 2>&1; say $? "best writes a bundle: $(cat out)"
 grep -q 'spec.yaml, ref_impl.py, baselines/naive.c' out; say $? "it says what is in it: $(cat out)"
+echo hunter2 >secret && ln -s "$work/secret" axpb/notes.py
+"$twagent" best axpb --bundle other.json >out 2>&1; [ $? -eq 2 ] && grep -q 'leads out of' out && [ ! -e other.json ]
+say $? "what a link leads to is given to nobody: $(cat out)"
+rm axpb/notes.py
 "$twagent" show r1-c9 --bundle other.json >out 2>&1; [ $? -eq 2 ]; say $? "no bundle of nothing: $(cat out)"
 
 # Elsewhere: another store, which is not even made; the problem's folder is gone.

@@ -25,13 +25,15 @@ const char ideas_schema[] =
     "\"tuning\"]},\"why\":{\"type\":\"string\"},\"expected\":{\"type\":\"number\"},"
     "\"parent\":{\"type\":\"string\"}}}}}}";
 
-/* White space folded to single blanks; cut at a character's edge. */
-static char *tidy(struct arena *arena, const char *text, size_t most)
+/* White space, and what no screen should be told, folded to single blanks; cut at a character's
+ * edge. */
+static char *tidy(struct arena *arena, const char *words, size_t most)
 {
-    char *out = arena_alloc(arena, strlen(text) + 1);
+    char *text = arena_strdup(arena, words), *out = text;
     size_t length = 0;
+    err_one_line(text);
     for (; *text != '\0'; text++) {
-        bool blank = isspace((unsigned char)*text) || iscntrl((unsigned char)*text);
+        bool blank = isspace((unsigned char)*text);
         if (blank && (length == 0 || out[length - 1] == ' '))
             continue;
         out[length++] = blank ? ' ' : *text;

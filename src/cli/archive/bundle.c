@@ -12,6 +12,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,15 @@ struct packing {
     struct bundle *bundle;
 };
 
+/* A link in the folder of somebody else may lead to what nobody meant to give away. */
+static bool leads_out(const char *path, const char *folder)
+{
+    char real[PATH_MAX];
+    size_t length = strlen(folder);
+    return realpath(path, real) == NULL || strncmp(real, folder, length) != 0 ||
+           real[length] != '/' || !file_is_regular(real);
+}
+
 static int add_file(struct packing *packing, const char *path, struct err *err)
 {
     struct bundle *bundle = packing->bundle;
@@ -34,6 +44,9 @@ static int add_file(struct packing *packing, const char *path, struct err *err)
                        "%.200s cannot be in a bundle: expected a file below %.200s with a name of "
                        "letters, digits, \"_\", \"-\", \".\"",
                        path, folder);
+    if (leads_out(path, folder))
+        return err_set(err, ERR_USAGE, "%.200s cannot be in a bundle: it leads out of %.200s", path,
+                       folder);
     const char *name = path + skip + 1;
     for (size_t i = 0; i < bundle->file_count; i++)
         if (strcmp(bundle->files[i].name, name) == 0)

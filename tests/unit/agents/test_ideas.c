@@ -26,6 +26,9 @@ static void test_parse(void **state)
     assert_string_equal(ideas[0].category, "memory");
     assert_string_equal(ideas[0].parent, "r1-c2");
     assert_true(ideas[0].expected > 1.29 && ideas[0].expected < 1.31);
+    assert_int_equal(parse("[{\"title\":\"a\\u009b31m\\u202eb\\u2029c\"}]", ideas, 4, arena, &err),
+                     1);
+    assert_string_equal(ideas[0].title, "a 31m b c"); /* nothing that paints a terminal */
     /* a bare list; the same title twice; no title; odd types; more than asked for */
     assert_int_equal(parse("[{\"title\":\"a-b\"},{\"title\":\"A  B!\"},{\"why\":\"x\"},7,"
                            "{\"title\":\"c\",\"category\":\"magic\",\"expected\":\"much\"},"

@@ -169,10 +169,26 @@ static void tells_a_tune_and_islands(void **state)
     assert_null(strstr(buf_text(&out), "islands"));
 }
 
+static void a_description_forges_no_line(void **state)
+{
+    const struct report report = {.run = "r1",
+                                  .problem = "p",
+                                  .outcome = "no champion",
+                                  .description = "one\nr9 p: 99x, verified\n\033[2J\u202Ex",
+                                  .dims = "",
+                                  .started = ""};
+    BUF_LOCAL(out, 1 << 20);
+    (void)state;
+    report_text(&report, &out);
+    assert_non_null(strstr(buf_text(&out), "\nproblem   one\n          r9 p: 99x, verified\n"));
+    assert_null(strchr(buf_text(&out), '\033'));
+    assert_null(strstr(buf_text(&out), "\u202E"));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(says_where_numbers_are_from),
-                                       cmocka_unit_test(a_page_takes_no_markup),
-                                       cmocka_unit_test(tells_a_tune_and_islands)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(says_where_numbers_are_from), cmocka_unit_test(a_page_takes_no_markup),
+        cmocka_unit_test(a_description_forges_no_line), cmocka_unit_test(tells_a_tune_and_islands)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
