@@ -94,33 +94,6 @@ static int check_inside(const char *path, const char *folder, struct err *err)
                    path);
 }
 
-static void add_bytes(const struct tensor_spec *tensors, size_t count, const struct names *dims,
-                      double *bytes)
-{
-    int64_t extents[RANK_MAX];
-    size_t elements;
-    for (size_t i = 0; i < count; i++)
-        if (tensor_extents(&tensors[i], dims, extents, &elements, NULL) == 0)
-            *bytes += (double)elements * (double)dtype_bytes(tensors[i].dtype);
-}
-
-/* Several sets of it lie in memory at once, beside whatever else this user does. */
-static int check_memory(const struct problem *problem, struct err *err)
-{
-    double most = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 4;
-    for (size_t i = 0; i < problem->shape_count; i++) {
-        double bytes = 0;
-        add_bytes(problem->inputs, problem->input_count, &problem->shapes[i], &bytes);
-        add_bytes(problem->outputs, problem->output_count, &problem->shapes[i], &bytes);
-        if (bytes > most)
-            return err_set(err, ERR_ENVIRONMENT,
-                           "its tensors take %.0f MB at one shape, a quarter of this machine's "
-                           "memory is %.0f MB",
-                           bytes / 1e6, most / 1e6);
-    }
-    return 0;
-}
-
 /* As the worker loads it: whatever it names lies in the folder. */
 static int load(struct verify *verify, struct err *err)
 {
@@ -131,7 +104,7 @@ static int load(struct verify *verify, struct err *err)
     if (problem_load_with(path, verify->settings->search.python, &verify->problem, err))
         return err_wrap(err, "its problem");
     const struct problem *problem = verify->problem;
-    if (check_memory(problem, err) || check_inside(problem->reference_file, problem->folder, err))
+    if (check_inside(problem->reference_file, problem->folder, err))
         return -1;
     for (size_t i = 0; i < problem->baseline_count; i++) {
         const struct baseline_spec *baseline = &problem->baselines[i];
