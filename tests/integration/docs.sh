@@ -48,6 +48,15 @@ expect 0 'nothing found' docs search nbformat
 expect 0 'b.rs' docs search shuffle_register
 expect 0 'c.ptx' docs search tensor_copy
 expect 0 '3 removed' docs remove "$work/more"
+# What parses a PDF sees that file and the system's, and writes nothing.
+echo hunter2 >"$work/secret"
+printf '#!/bin/sh\ncat "$4" %s/secret\necho gone >%s/written\necho Forty lanes.\n' "$work" "$work" >"$work/pdf" && chmod +x "$work/pdf"
+printf '%%PDF-1.4 sixty' >"$work/docs/b.pdf"
+TWAGENT_PDFTOTEXT=$work/pdf expect 0 '1 added' docs update
+expect 0 'Forty lanes' docs search forty lanes sixty
+expect 0 'nothing found' docs search hunter2
+check "nothing was written" [ ! -e "$work/written" ]
+rm "$work/docs/b.pdf" && "$twagent" docs update >/dev/null
 if [ -x /usr/bin/pdftotext ]; then
     printf 'not a pdf' >"$work/docs/a.pdf"
     expect 0 '1 not text' docs update

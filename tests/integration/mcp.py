@@ -118,6 +118,13 @@ def protocol():
 
 def hostile():
     server = Server()
+    os.mkdir(HERE + "/theirs")
+    guessed = f"{HERE}/twagent-mcp-{server.child.pid}"
+    os.symlink(HERE + "/theirs", guessed)
+    result = server.tool("evaluate", problem="softmax", source="int x;")
+    check("a folder that was there before is not trusted", result.get("isError") and
+          "somebody else" in text_of(result) and not os.listdir(HERE + "/theirs"), result)
+    os.remove(guessed)
     for data, code in ((b"{\n", -32700), (b"\xff\xfe{}\n", -32700), (b'{"a": "\xc3\x28"}\n', -32700),
                        (b"[" * 100000 + b"\n", -32700), (b'{"a":' * 80 + b"1" + b"}" * 80 + b"\n", -32700),
                        (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}\n', -32700), (b"17\n", -32600),

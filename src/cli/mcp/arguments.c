@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { WORDS_MOST = 40, WORD_MOST = 4096, SOURCE_MOST = 1 << 20, NAME_MOST = 64 };
 
@@ -294,6 +296,18 @@ static const char *read_problem(struct reading *reading, const char *name)
     return path ? arena_printf(reading->arena, "%s%s", path, at ? at : "") : NULL;
 }
 
+/* Its name can be guessed, and the folder that it is in may be everybody's. */
+static int make_own(const char *folder, struct err *err)
+{
+    struct stat status;
+    if (file_make_dirs(folder, err) != 0)
+        return -1;
+    if (lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+        (status.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+        return 0;
+    return err_set(err, ERR_ENVIRONMENT, "%.200s is somebody else's", folder);
+}
+
 static const char *keep_source(struct reading *reading, const char *text)
 {
     const char *name = "kernel.c";
@@ -304,7 +318,7 @@ static const char *keep_source(struct reading *reading, const char *text)
         return NULL;
     }
     char *folder = arena_printf(reading->arena, "%s/XXXXXX", reading->place->folder);
-    if (file_make_dirs(reading->place->folder, reading->err) != 0)
+    if (make_own(reading->place->folder, reading->err) != 0)
         return NULL;
     if (!mkdtemp(folder)) {
         (void)err_set(reading->err, ERR_ENVIRONMENT, "cannot make %s", folder);

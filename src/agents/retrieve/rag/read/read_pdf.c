@@ -1,5 +1,5 @@
-/* PDF through pdftotext: a parser of hostile files, so a child with limits on time, memory, output
- * and no way to write. */
+/* PDF through pdftotext: a parser of hostile files, so a child in the sandbox, with limits on time,
+ * memory and output, that reads the system's files and this one. */
 #include "agents/retrieve/rag/read/read.h"
 #include "agents/retrieve/rag/read/walk.h"
 #include "base/file.h"
@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { PDF_TIMEOUT_MS = 60000, PDF_CPU_S = 50 };
-#define PDF_MEMORY ((uint64_t)2 << 30)
+enum { PDF_TIMEOUT_MS = 60000 };
 
 static char *find_pdftotext(void)
 {
@@ -33,9 +32,23 @@ enum read_result read_pdf(const char *path, struct buf *out, const char **why)
     *why = "pdftotext is not installed (Debian: poppler-utils)";
     if (program == NULL)
         return READ_UNREADABLE;
-    const char *argv[] = {program, "-q", "-enc", "UTF-8", path, "-", NULL}; /* path is absolute */
-    const struct spawn_spec spec = {
-        .argv = argv, .memory_max_bytes = PDF_MEMORY, .file_max_bytes = 1, .cpu_max_s = PDF_CPU_S};
+    const char *const argv[] = {file_program_path(),
+                                "sandbox",
+                                "--profile",
+                                "tool",
+                                "--read",
+                                program,
+                                "--read",
+                                path,
+                                "--",
+                                program,
+                                "-q",
+                                "-enc",
+                                "UTF-8",
+                                path /* absolute */,
+                                "-",
+                                NULL};
+    const struct spawn_spec spec = {.argv = argv, .name = program};
     struct err err;
     BUF_LOCAL(text, (size_t)RAG_FILE_BYTES_MOST * 2);
     int failed = spawn_run(&spec, PDF_TIMEOUT_MS, 0, &text, NULL, &err);
