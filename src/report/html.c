@@ -204,7 +204,7 @@ static void interval_cells(const struct value *interval, const char *unit, struc
 static void baselines(const struct report *report, struct buf *out)
 {
     const struct value *all = value_get(report->evaluation, "baselines");
-    char spread[32];
+    char spread[32], name[160];
     if (!all || all->count == 0)
         return;
     buf_addf(out,
@@ -217,7 +217,7 @@ static void baselines(const struct report *report, struct buf *out)
              words_spread(value_real(report->evaluation, "spread", 0), spread));
     for (size_t i = 0; i < all->count; i++) {
         buf_add_text(out, "<tr><td>");
-        escape(out, all->keys[i]);
+        escape(out, words_baseline(all->keys[i], report->definition, name));
         buf_add_text(out, "</td>");
         interval_cells(value_get(all->items[i], "ns"), "", out);
         interval_cells(value_get(all->items[i], "speedup"), "x", out);

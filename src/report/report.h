@@ -40,15 +40,16 @@ struct report_island {
 
 struct report {
     const char *run, *problem, *description, *started; /* "r3", "matmul", ..., "2026-11-21 08:38" */
-    const char *outcome; /* one sentence: "1.97x faster than reference (95 %: 1.93 to 2.01)" */
-    const char *against; /* whom the search's numbers are against: "reference" */
-    bool final;          /* `evaluation` is the champion's last measurement, not the search's */
-    const char *dims;    /* "M 512, N 512, K 512" */
-    const char *command; /* the options that differ from the defaults */
-    const char *again;   /* the command that begins one like it */
-    const char *stopped; /* what ended it: "budget", "target reached: ..."; NULL: its rounds */
-    const char *models;  /* "ideas a 67 %, b 33 %; code a"; NULL: the built-in proposer */
-    const char *spent;   /* "312 requests, 1.2 M tokens, $1.23 of $5.00"; NULL: nothing was asked */
+    const char *definition; /* what the person calls the reference: "numpy"; "" or NULL */
+    const char *outcome;    /* one sentence: "1.97x faster than reference (95 %: 1.93 to 2.01)" */
+    const char *against;    /* whom the search's numbers are against: "reference" */
+    bool final;             /* `evaluation` is the champion's last measurement, not the search's */
+    const char *dims;       /* "M 512, N 512, K 512" */
+    const char *command;    /* the options that differ from the defaults */
+    const char *again;      /* the command that begins one like it */
+    const char *stopped;    /* what ended it: "budget", "target reached: ..."; NULL: its rounds */
+    const char *models;     /* "ideas a 67 %, b 33 %; code a"; NULL: the built-in proposer */
+    const char *spent; /* "312 requests, 1.2 M tokens, $1.23 of $5.00"; NULL: nothing was asked */
     const char
         *failures; /* "9 of 12: no clang found": most of what was refused; NULL: no two alike */
     const char *const *asked; /* a line for each model: what became of its requests, and why */

@@ -24,18 +24,19 @@ const char *report_kind(const struct report *report)
 static void text_baselines(const struct report *report, struct buf *out)
 {
     const struct value *all = value_get(report->evaluation, "baselines");
-    char time[32], middle[32], least[32], most[32];
+    char time[32], middle[32], least[32], most[32], name[160];
     if (!all || all->count == 0)
         return;
     double spread = value_real(report->evaluation, "spread", 0);
     buf_addf(out, "\n%s; a win is an interval above %.3fx, the A/A spread being %.2f %%\n",
              report->final ? "final measurement" : "measured by the search",
              1 + fmax(0.01, 3 * spread), 100 * spread);
-    buf_addf(out, "against          its time     speed-up   95 %% interval\n");
+    buf_addf(out, "against              its time     speed-up   95 %% interval\n");
     for (size_t i = 0; i < all->count; i++) {
         const struct value *speedup = value_get(all->items[i], "speedup");
         double low = value_real(speedup, "low", 0), high = value_real(speedup, "high", 0);
-        buf_addf(out, "  %-14s %-12s %7sx   %s to %s   %s\n", all->keys[i],
+        buf_addf(out, "  %-18s %-12s %7sx   %s to %s   %s\n",
+                 words_baseline(all->keys[i], report->definition, name),
                  words_time_of(value_get(all->items[i], "ns"), time),
                  words_ratio(value_real(speedup, "median", 0), low, high, middle),
                  words_ratio(low, low, high, least), words_ratio(high, low, high, most),

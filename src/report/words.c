@@ -125,6 +125,14 @@ const char *words_finding(const char *finding, bool win, double high)
     return win ? "faster" : high > 0 && high < 1 ? "slower" : "no difference shown";
 }
 
+const char *words_baseline(const char *name, const char *definition, char text[160])
+{
+    bool ours = definition && *definition && strcmp(name, "reference") == 0;
+    snprintf(text, 160, "%.60s%s%.60s%s", name, ours ? " (" : "", ours ? definition : "",
+             ours ? ")" : "");
+    return text;
+}
+
 const char *words_left_out(const char *left_out, char text[160])
 {
     text[0] = '\0';

@@ -243,10 +243,11 @@ static json_t *evaluation(const struct pending *item, long ms)
                         json_pack("{s:s, s:s}", "backend", "cpu", "cpu", cpu_name()));
     json_object_set_new(record, "versions", json_pack("{s:s}", "twagent", "fake"));
     json_object_set_new(record, "baselines",
-                        kernel && final ? json_pack("{s:{s:o, s:o}}", "reference", "ns",
-                                                    interval(baseline_ns, 0.005), "speedup",
-                                                    interval(ratio, 0.007))
-                                        : json_object());
+                        kernel && final
+                            ? json_pack("{s:{s:o, s:o, s:b}}", "reference", "ns",
+                                        interval(baseline_ns, 0.005), "speedup",
+                                        interval(ratio, 0.007), "win", !noisy && ratio > 1.02)
+                            : json_object());
     json_object_set_new(record, "checks",
                         json_pack("{s:i, s:i}", "passed", kernel ? 60 : 7, "total", 60));
     json_object_set_new(record, "stage_ms", stage_times(ms));

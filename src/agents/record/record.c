@@ -27,7 +27,7 @@ static const struct field run_fields[] = {
     RUN(asked, JSON),        RUN(unfit, TEXT),       RUN(left_out, TEXT),
     RUN(unconfined, TEXT),   RUN(saved_ms, INT),     RUN(strange_parents, INT),
     RUN(outside, INT),       RUN(dropped, INT),      RUN(agents, TEXT),
-    RUN(batches, TEXT),
+    RUN(batches, TEXT),      RUN(definition, TEXT),
 };
 static const struct field idea_fields[] = {
     IDEA(id, TEXT),       IDEA(run, TEXT), IDEA(parent, TEXT),   IDEA(title, TEXT),
@@ -109,4 +109,10 @@ bool run_record_ended_itself(const struct run_record *run)
         if (strncmp(run->stopped, ends[i], strlen(ends[i])) == 0)
             return true;
     return !*run->stopped;
+}
+
+const char *run_record_baseline(const struct run_record *run)
+{
+    bool ours = run->definition && *run->definition && strcmp(run->baseline, "reference") == 0;
+    return ours ? run->definition : run->baseline;
 }

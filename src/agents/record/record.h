@@ -28,9 +28,10 @@ struct run_record {
     const char *agents; /* coding agents at work now, and what each has had evaluated; "": none */
     const char *batches; /* of requests that providers have now, in words; "": none */
     const char *baseline, *best;
-    const char *finding;  /* of the champion against its baseline, verified; "": none */
-    const char *noise;    /* where that is "too noisy to say": why, and what helps; or "" */
-    const char *left_out; /* baselines that the champion was not timed against; "" */
+    const char *definition; /* what a person calls the reference: "numpy", "heat.c"; "" */
+    const char *finding;    /* of the champion against its baseline, verified; "": none */
+    const char *noise;      /* where that is "too noisy to say": why, and what helps; or "" */
+    const char *left_out;   /* baselines that the champion was not timed against; "" */
     const char *unfit; /* what the problem's tolerance lets pass: said wherever a result is; "" */
     const char *unconfined; /* what was missing of the sandbox: likewise; "" */
     bool win, verified;
@@ -90,3 +91,5 @@ int candidate_record_decode(struct arena *arena, const char *text, size_t length
 
 /* Done, and not cut short by a budget, a person, a mailbox, a failure. */
 bool run_record_ended_itself(const struct run_record *record);
+/* What a person calls that which its speed-up is against: "reference" by its definition's name. */
+const char *run_record_baseline(const struct run_record *run);

@@ -69,7 +69,7 @@ void search_progress(const struct search *search, struct search_progress *progre
         .best_speedup = run->speedup,
         .best_speedup_high = run->speedup_high,
         .best_time_ns = run->time_ns,
-        .baseline = run->baseline,
+        .baseline = run_record_baseline(run),
         .unfit = run->unfit,
         .unconfined = run->unconfined,
         .verified = run->verified,

@@ -25,7 +25,7 @@ struct search_progress { /* a snapshot for the display and for the exit code */
     int64_t proposed, in_flight, evaluated, kept, rejected, failed, dropped, outside;
     const char *best; /* candidate id, or "" */
     double best_speedup_low, best_speedup, best_speedup_high, best_time_ns, baseline_ns;
-    const char *baseline;
+    const char *baseline;       /* in a person's words: "numpy", "naive" */
     const char *unfit;          /* what the problem's tolerance lets pass; "" or NULL: it is fit */
     const char *unconfined;     /* what is missing of the sandbox; "" or NULL: nothing */
     bool verified;              /* the champion passed its final measurement */

@@ -31,15 +31,16 @@ const char *run_words_outcome(struct arena *arena, const struct run_record *run)
         return "no kernel was found";
     if (*run->noise)
         return arena_printf(arena, "no champion: %s whether %s is faster than %s%s", run->finding,
-                            run->best, run->baseline,
+                            run->best, run_record_baseline(run),
                             words_caveats(run->unfit, run->unconfined, caveats));
-    return arena_printf(
-        arena, "%s, %s%s%s%s",
-        run_words_speedup(arena, run->speedup, run->speedup_low, run->speedup_high, run->baseline),
-        run->verified ? "verified: " : "not verified",
-        run->verified ? words_finding(run->finding, run->win, run->speedup_high) : "",
-        words_left_out(run->left_out, left_out),
-        words_caveats(run->unfit, run->unconfined, caveats));
+    return arena_printf(arena, "%s, %s%s%s%s",
+                        run_words_speedup(arena, run->speedup, run->speedup_low, run->speedup_high,
+                                          run_record_baseline(run)),
+                        run->verified ? "verified: " : "not verified",
+                        run->verified ? words_finding(run->finding, run->win, run->speedup_high)
+                                      : "",
+                        words_left_out(run->left_out, left_out),
+                        words_caveats(run->unfit, run->unconfined, caveats));
 }
 
 /* ---- the ledger ---- */
@@ -255,6 +256,12 @@ static const char *cause_words(struct arena *arena, const char *name, const stru
                         value_text(cause, "reason", ""));
 }
 
+/* ", 3 failed"; "" where there is none. */
+static const char *some_words(struct arena *arena, int64_t count, const char *what)
+{
+    return count > 0 ? arena_printf(arena, ", %lld %s", (long long)count, what) : "";
+}
+
 size_t run_words_asked(struct arena *arena, const struct run_record *run, const char ***lines)
 {
     const struct value *list = value_get(parse(arena, run->asked), "list");
@@ -268,14 +275,13 @@ size_t run_words_asked(struct arena *arena, const struct run_record *run, const 
     for (size_t i = 0; list && i < list->count; i++) {
         const struct value *model = list->items[i], *causes = value_get(model, "causes");
         const char *name = value_text(model, "name", "");
-        int64_t moved = value_int(model, "moved", 0);
-        const char *more =
-            moved > 0 ? arena_printf(arena, ", %lld asked of others", (long long)moved) : "";
         (*lines)[count++] = arena_printf(
-            arena, "%s: %lld asked, %lld answered, %lld failed, %lld known%s, %s", name,
+            arena, "%s: %lld asked, %lld answered%s%s%s, %s", name,
             (long long)value_int(model, "asked", 0), (long long)value_int(model, "answered", 0),
-            (long long)value_int(model, "failed", 0), (long long)value_int(model, "cached", 0),
-            more, words_dollars(value_int(model, "micro_dollars", 0), dollars));
+            some_words(arena, value_int(model, "failed", 0), "failed"),
+            some_words(arena, value_int(model, "cached", 0), "answered before"),
+            some_words(arena, value_int(model, "moved", 0), "asked of others"),
+            words_dollars(value_int(model, "micro_dollars", 0), dollars));
         for (size_t k = 0; causes && k < causes->count; k++)
             (*lines)[count++] = cause_words(arena, name, causes->items[k]);
     }
@@ -294,11 +300,21 @@ const char *run_words_end(struct arena *arena, const struct run_record *run)
         return arena_printf(arena, "%s: %s (the .md of each says how)", run->stopped, boxes);
     if (strcmp(run->stopped, "interrupted") == 0)
         return "interrupted by a person (Ctrl-C, twagent stop) or a signal";
+    if (run->evaluated == 0 && strncmp(run->stopped, "budget: a time", 14) == 0)
+        return arena_printf(
+            arena,
+            "%s, before one candidate was measured: the definition, the baselines "
+            "and the compiler took it, and other programs their share; give it more",
+            run->stopped);
     if (*run->stopped)
         return run->stopped;
-    return run->round < value_int(parse(arena, run->options), "rounds", 0)
-               ? "nothing left to propose"
-               : "all rounds done";
+    const struct value *options = parse(arena, run->options);
+    bool tunes_starts = !run_words_models(arena, run) && !*value_text(options, "kernel", "");
+    if (run->round >= value_int(options, "rounds", 0))
+        return "all rounds done";
+    return tunes_starts ? "nothing left to propose: the starts have no more numbers to tune (more: "
+                          "--model NAME, or another start)"
+                        : "nothing left to propose";
 }
 
 const char *run_words_resume(struct arena *arena, const struct run_record *run)

@@ -40,7 +40,12 @@ static void the_end_is_said_in_full(void **state)
         bool more;
     } cases[] = {
         {"done", "", "{\"rounds\":4}", "all rounds done", false},
-        {"done", "", "{\"rounds\":9}", "nothing left to propose", false},
+        {"done", "", "{\"rounds\":9}",
+         "nothing left to propose: the starts have no more numbers to tune (more: --model NAME, or "
+         "another start)",
+         false},
+        {"done", "", "{\"rounds\":9,\"kernel\":\"k.c\"}", "nothing left to propose", false},
+        {"done", "budget: a time of 1:00", "{}", "budget: a time of 1:00", true},
         {"done", "target reached: at least 2x", "{}", "target reached: at least 2x", false},
         {"done", "patience: nothing better for 3 rounds", "{}",
          "patience: nothing better for 3 rounds", false},
@@ -69,6 +74,49 @@ static void the_end_is_said_in_full(void **state)
 }
 
 /* What is said can be typed: a resume takes it, and it is twice what the run was told. */
+static void a_time_that_was_too_short_says_so(void **state)
+{
+    struct arena *arena = arena_new();
+    struct run_record run = record_of("done", "budget: a time of 1:00");
+    (void)state;
+    assert_non_null(strstr(run_words_end(arena, &run), "before one candidate was measured"));
+    arena_free(arena);
+}
+
+static void the_reference_is_called_as_its_person_calls_it(void **state)
+{
+    struct arena *arena = arena_new();
+    struct run_record run = record_of("done", "");
+    (void)state;
+    run.best = "r3-c1";
+    run.finding = run.noise = run.left_out = run.unfit = run.unconfined = "";
+    run.speedup = 2;
+    run.speedup_low = 1.9;
+    run.speedup_high = 2.1;
+    run.baseline = "reference";
+    run.definition = "numpy";
+    assert_string_equal(run_words_outcome(arena, &run),
+                        "2.00x numpy (95 %: 1.90 to 2.10), not verified");
+    run.baseline = "naive";
+    assert_non_null(strstr(run_words_outcome(arena, &run), "x naive (95"));
+    run.baseline = "reference";
+    run.definition = ""; /* as a record of an earlier version has it */
+    assert_non_null(strstr(run_words_outcome(arena, &run), "x reference (95"));
+    arena_free(arena);
+}
+
+static void a_model_that_was_asked_is_told_in_few_words(void **state)
+{
+    struct arena *arena = arena_new();
+    struct run_record run = record_of("done", "");
+    const char **lines;
+    (void)state;
+    run.asked = "{\"list\":[{\"name\":\"a\",\"asked\":3,\"answered\":3}]}";
+    assert_int_equal(run_words_asked(arena, &run, &lines), 1);
+    assert_string_equal(lines[0], "a: 3 asked, 3 answered, $0.00");
+    arena_free(arena);
+}
+
 static void a_budget_says_a_larger_one(void **state)
 {
     static const struct {
@@ -179,10 +227,10 @@ static void what_became_of_requests_is_said(void **state)
         "{\"name\": \"b\", \"asked\": 1, \"causes\": [{\"state\": \"parked\", \"times\": 1, "
         "\"since_ms\": 60000, \"until_ms\": 0, \"reason\": \"HTTP 429\"}]}]}";
     static const char *const expected[] = {
-        "a: 9 asked, 5 answered, 4 failed, 1 known, 2 asked of others, $1.50",
+        "a: 9 asked, 5 answered, 4 failed, 1 answered before, 2 asked of others, $1.50",
         "a: breaker open 2 times, Thu 00:00 to Thu 02:00, 1:10:00 in all: HTTP 503",
         "a: 1 failure, Thu 00:01: reset",
-        "b: 1 asked, 0 answered, 0 failed, 0 known, $0.00",
+        "b: 1 asked, 0 answered, $0.00",
         "b: parked since Thu 00:01: HTTP 429",
         "3 of their ideas named an unknown parent, and started from the best instead",
     };
@@ -239,6 +287,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(models_have_shares_where_there_are_several),
         cmocka_unit_test(the_end_is_said_in_full),
+        cmocka_unit_test(a_time_that_was_too_short_says_so),
+        cmocka_unit_test(the_reference_is_called_as_its_person_calls_it),
+        cmocka_unit_test(a_model_that_was_asked_is_told_in_few_words),
         cmocka_unit_test(a_budget_says_a_larger_one),
         cmocka_unit_test(a_mailbox_says_where),
         cmocka_unit_test(spending_has_its_caps),
