@@ -69,13 +69,15 @@ static void count_row(struct arena *arena, struct group *group, const struct ker
                       const struct kernel_row *parent)
 {
     struct summary *summary = &group->summary;
+    summary->micro_dollars += row->micro_dollars;
+    if (*row->duplicate_of && !row->champion)
+        return; /* it was paid for, and never measured: the figures are another's */
     summary->evaluated++;
     summary->kernels += row->correct;
     summary->rejected += strcmp(row->verdict, "rejected") == 0;
     summary->failed += strcmp(row->verdict, "failed") == 0;
     summary->dropped += strcmp(row->verdict, "dropped") == 0;
     summary->wins += row->verified && strcmp(row->finding, "faster") == 0;
-    summary->micro_dollars += row->micro_dollars;
     summary->evaluation_ms += row->evaluation_ms;
     if (row->correct && parent != NULL && parent->correct && parent->searched.ratio > 0) {
         summary->better += row->searched.low > parent->searched.high;

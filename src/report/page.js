@@ -282,9 +282,11 @@ function groups(of) {
   const map = new Map();
   for (const row of rows) {
     const group = map.get(of(row)) ?? { name: of(row), evaluated: 0, kernels: 0, better: 0, gains: [], cost: 0, ms: 0 }, parent = byId.get(row.parent);
-    group.evaluated++; group.kernels += row.correct ? 1 : 0; group.cost += row.micro_dollars; group.ms += row.evaluation_ms;
-    if (row.correct && parent?.correct) { group.better += row.speedup_low > parent.speedup_high ? 1 : 0; group.gains.push(row.speedup / parent.speedup); }
+    group.cost += row.micro_dollars;
     map.set(group.name, group);
+    if (row.duplicate_of && !row.champion) continue; // paid for, and never measured: the figures are another's
+    group.evaluated++; group.kernels += row.correct ? 1 : 0; group.ms += row.evaluation_ms;
+    if (row.correct && parent?.correct) { group.better += row.speedup_low > parent.speedup_high ? 1 : 0; group.gains.push(row.speedup / parent.speedup); }
   }
   return [...map.values()].sort((a, b) => b.evaluated - a.evaluated);
 }

@@ -84,10 +84,13 @@ static void print_group(struct arena *arena, const struct kernel_row *const *row
                         struct buf *out)
 {
     struct step *steps;
-    size_t step_count, kernels = 0;
+    size_t step_count, kernels = 0, evaluated = 0;
     char text[48];
-    for (size_t i = 0; i < count; i++)
-        kernels += rows[i]->correct;
+    for (size_t i = 0; i < count; i++) {
+        bool twin = *rows[i]->duplicate_of && !rows[i]->champion;
+        evaluated += !twin;
+        kernels += rows[i]->correct && !twin;
+    }
     archive_visible(rows[0]->problem, 80, out);
     if (*rows[0]->size != '\0') {
         buf_add_text(out, " ");
@@ -97,7 +100,8 @@ static void print_group(struct arena *arena, const struct kernel_row *const *row
     archive_visible(*rows[0]->device ? rows[0]->device : rows[0]->backend, 80, out);
     buf_add_text(out, ", against ");
     archive_visible(rows[0]->baseline, 40, out);
-    buf_addf(out, ": %s of %zu evaluated\n", words_number((int64_t)kernels, "kernel", text), count);
+    buf_addf(out, ": %s of %zu evaluated\n", words_number((int64_t)kernels, "kernel", text),
+             evaluated);
     summary_steps(arena, rows, count, &steps, &step_count);
     for (size_t i = 0; i < step_count; i++)
         print_step(&steps[i], out);

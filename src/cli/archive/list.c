@@ -57,6 +57,8 @@ static int list_runs(const struct settings *settings, struct store *store, struc
     if (history_runs(store, arena, &runs, &count, err))
         return -1;
     size_t most = settings->json || settings->last <= 0 ? count : (size_t)settings->last;
+    const char *last = NULL;
+    BUF_LOCAL(waiting, 1 << 20);
     int ids = 3, names = 7; /* as wide as the widest of them, so that 80 columns hold the rest */
     for (size_t i = count > most ? count - most : 0; i < count; i++) {
         ids = strlen(runs[i].id) > (size_t)ids ? (int)strlen(runs[i].id) : ids;
@@ -76,11 +78,16 @@ static int list_runs(const struct settings *settings, struct store *store, struc
         }
         const struct run_line line = list_line(run, owner);
         bool apart = *line.verdict && *line.verdict != ';';
-        buf_addf(out, "%-*s %-16s %-*s %-7s %9s %8s %5lld %s%s%s%s%s\n", ids, run->id, line.started,
+        buf_addf(out, "%-*s %-16s %-*s %-7s %9s %8s %5lld %s%s%s\n", ids, run->id, line.started,
                  names, run->problem, line.state, line.time, line.speedup,
-                 (long long)run->evaluated, run->best, apart ? " " : "", line.verdict,
-                 line.waits ? "  twagent resume " : "", line.waits ? run->id : "");
+                 (long long)run->evaluated, run->best, apart ? " " : "", line.verdict);
+        if (line.waits) {
+            buf_addf(&waiting, "%s%s", waiting.length ? ", " : "", run->id);
+            last = run->id;
+        }
     }
+    if (last)
+        buf_addf(out, "can go on: %s (twagent resume %s)\n", buf_text(&waiting), last);
     if (!settings->json && count > most)
         buf_addf(out, "the last %zu of %zu; all: twagent list --last 0\n", most, count);
     return 0;
@@ -107,10 +114,12 @@ static int list_candidates(const struct settings *settings, struct store *store,
             buf_addf(out, "%-9s %-9s %10s %9s  %s (as the search measured them%s)\n", "candidate",
                      "state", "time", "speed-up", "source",
                      words_caveats(record.unfit, record.unconfined, caveats));
-        buf_addf(out, "%-9s %-9s %10s %9s  %s %s%s%s\n", c->id, c->state,
+        const char *tune = run_words_tune(arena, c, ",");
+        buf_addf(out, "%-9s %-9s %10s %9s  %s%s%s%s%s%s%s\n", c->id, c->state,
                  words_time_by(c->time_ns, c->speedup, c->speedup_low, c->speedup_high, time),
                  speedup_words(c->speedup, c->speedup_low, c->speedup_high, speedup), c->name,
-                 run_words_tune(arena, c, ","), *c->reason ? "  " : "", c->reason);
+                 *tune ? " " : "", tune, *c->reason ? "  " : "", c->reason,
+                 *c->duplicate_of ? "  same as " : "", c->duplicate_of);
     }
     return 0;
 }
@@ -121,8 +130,10 @@ static void put_problem(const struct settings *settings, const char *name, size_
     struct problem *problem;
     struct json json;
     struct err err;
+    enum { NAMES = 21 }; /* as wide as the longest that ships */
     if (problem_load(name, &problem, &err)) {
-        buf_addf(out, "%s%-16s %s\n", settings->json && index ? ",\n " : "", name, err.message);
+        buf_addf(out, "%s%-*s %s\n", settings->json && index ? ",\n " : "", NAMES, name,
+                 err.message);
         return;
     }
     if (settings->json) {
@@ -137,7 +148,7 @@ static void put_problem(const struct settings *settings, const char *name, size_
         const char *text = problem->description ? problem->description : "";
         const char *stop = strstr(text, ". "); /* a list has room for the first sentence */
         size_t length = stop ? (size_t)(stop - text) : strcspn(text, "\n");
-        buf_addf(out, "%-16s %.*s\n", name, (int)length, text);
+        buf_addf(out, "%-*s %.*s\n", NAMES, name, (int)length, text);
     }
     problem_free(problem);
 }
@@ -160,9 +171,13 @@ int command_list(const struct settings *settings, const char *const *arguments, 
     int failed;
     bool candidates = strcmp(what, "candidates") == 0 && count == 2;
     bool problems = strcmp(what, "problems") == 0;
-    if (!problems && !candidates && strcmp(what, "runs") != 0) {
-        fprintf(stderr, "twagent: list: expected runs, problems or candidates RUN, not \"%s\"\n",
-                what);
+    if (!candidates && (count > 1 || (!problems && strcmp(what, "runs") != 0))) {
+        const char *run = count > 1 ? arguments[1] : what; /* as "r3" is, most likely */
+        fprintf(
+            stderr,
+            "twagent: list: expected runs, problems or candidates RUN, not \"%s%s%s\" (of a run: "
+            "twagent show %s, twagent list candidates %s)\n",
+            what, count > 1 ? " " : "", count > 1 ? run : "", run, run);
         return EXIT_USAGE;
     }
     ARENA_LOCAL(arena);

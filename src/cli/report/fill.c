@@ -26,7 +26,7 @@ static void fill_candidates(struct store *store, struct arena *arena, const stru
     for (size_t i = 0; i < count; i++) {
         struct idea_record idea = {.title = "", .why = ""};
         const struct candidate_record *c = &records[i];
-        if (!*c->verdict)
+        if (!*c->verdict || (*c->duplicate_of && strcmp(c->id, run->best) != 0))
             continue; /* never evaluated */
         if (history_idea(store, arena, c->idea, &idea, &ignored))
             idea.why = "";
@@ -216,6 +216,8 @@ static void fill_islands(struct arena *arena, struct report *report)
         if (row->island < 0 || row->island >= ISLANDS_MOST)
             continue;
         struct report_island *island = &islands[row->island];
+        if (*row->duplicate_of && !row->champion)
+            continue;
         island->evaluated++;
         island->kernels += row->correct;
         if (row->correct && (!island->best || row->speedup_low > island->best->speedup_low))
@@ -236,6 +238,7 @@ void report_fill(struct store *store, struct arena *arena, const struct run_reco
     *report = (struct report){.run = run->id,
                               .problem = run->problem,
                               .description = "",
+                              .definition = run->definition,
                               .started = arena_strdup(arena, started),
                               .outcome = run_words_outcome(arena, run),
                               .final = *run->best && history_is_final(store, arena, run->best),

@@ -180,6 +180,7 @@ static struct kernel_row row(const char *id, const char *parent, uint64_t at, do
 {
     return (struct kernel_row){.id = id,
                                .parent = parent,
+                               .duplicate_of = "",
                                .model = "m",
                                .finding = "",
                                .verdict = "kernel",
@@ -212,9 +213,10 @@ static void steps_go_by_the_lower_end(void **state)
 static void groups_count_what_paid(void **state)
 {
     struct arena *arena = arena_new();
-    struct kernel_row rows[] = {row("r1-c1", "", 10, 1.0, 1.2), row("r1-c2", "r1-c1", 20, 1.3, 1.5),
-                                row("r1-c10", "r1-c1", 30, 1.1, 1.4), row("r1-c3", "", 40, 0, 0),
-                                row("r1-c4", "", 50, 0, 0)};
+    struct kernel_row rows[] = {
+        row("r1-c1", "", 10, 1.0, 1.2),       row("r1-c2", "r1-c1", 20, 1.3, 1.5),
+        row("r1-c10", "r1-c1", 30, 1.1, 1.4), row("r1-c3", "", 40, 0, 0),
+        row("r1-c4", "", 50, 0, 0),           row("r1-c5", "r1-c1", 60, 1.3, 1.5)};
     struct summary *groups;
     size_t count;
     (void)state;
@@ -225,13 +227,16 @@ static void groups_count_what_paid(void **state)
     rows[1].verified = true;
     rows[1].finding = "faster";
     rows[1].speedup = rows[1].speedup_low = rows[1].speedup_high = 0.5; /* over a faster baseline */
-    summary_make(arena, rows, 5, SUMMARY_MODEL, &groups, &count);
+    rows[5].duplicate_of = "r1-c2"; /* paid for, and never measured */
+    rows[5].micro_dollars = 7;
+    summary_make(arena, rows, 6, SUMMARY_MODEL, &groups, &count);
     assert_int_equal(count, 1);
     assert_int_equal(groups[0].evaluated, 5);
     assert_int_equal(groups[0].kernels, 3);
     assert_int_equal(groups[0].better, 1);
     assert_int_equal(groups[0].wins, 1);
     assert_int_equal(groups[0].gain.samples, 2);
+    assert_int_equal(groups[0].micro_dollars, 7);
     summary_make(arena, rows, 5, SUMMARY_REASON, &groups, &count);
     assert_int_equal(count, 1); /* but for the numbers they are one */
     assert_string_equal(groups[0].name, "rejected: element # is #.#");
