@@ -66,6 +66,11 @@ again "$entry" 'the same again; a forged copy changes nothing'
 measure k.c --force; ! grep -q '^CACHED' out; say $? "--force measures: $(cat out)"
 measure wrong.c
 [ $code -eq 1 ] && grep -q 'cached as  r_axpb' out; say $? "rejected: $(cat out)"
+sed 's/B\[i\];/B[i]/' k.c >broken.c
+measure broken.c
+[ $code -eq 1 ] && grep -q 'does not compile' out && ! grep -q 'cached as' out
+say $? "of one that does not compile no entry is told: $(cat out)"
+"$twagent" cache clear "$(one r)" >out
 "$twagent" cache list --status r --json | grep -q '"verdict":"rejected"'; say $? 'the rejected one is listed'
 
 # A verdict is worth nothing where others can write, and where the definition is another.

@@ -82,6 +82,12 @@ lines, words = shown(80, "list")
 assert lines[0].startswith("run started") and lines[0].endswith("speed-up evals kernel"), lines
 assert lines[1].startswith(sys.argv[2] + "  ") and words.find("NOT SANDBOXED") > 0, lines
 shown(80, "list", "problems")
+shown(40, "report", sys.argv[2])
+for columns in 40, 80:
+    lines, words = shown(columns, "show", sys.argv[2])
+    assert words.find("NOT SANDBOXED: no Landlock, no seccomp") > 0 and words.find("list candidates") > 0, lines
+    lines, words = shown(columns, "show", sys.argv[2] + "-c1")
+    assert words.find("checks") > 0, lines
 PY
 say $? "status fits 40 columns and list 80, and they say all"
 echo "walls: $passed passed, $failed failed"

@@ -104,28 +104,32 @@ static int print_record(const struct settings *settings, struct store *store, st
         buf_free(&text);
         return 0;
     }
-    printf("%s  %s  %s\n", c->id, c->state, run_words_source(arena, c));
+    struct words words;
+    FILE *out = words_begin(&words);
+    fprintf(out, "%s  %s  %s\n", c->id, c->state, run_words_source(arena, c));
     if (history_idea(store, arena, c->idea, &idea, &ignored) == 0)
-        printf("  idea       %s (%s: %s)\n", idea.title, idea.category, idea.why);
+        fprintf(out, "  idea       %s (%s: %s)\n", idea.title, idea.category, idea.why);
     if (*c->parent)
-        printf("  parent     %s\n", c->parent);
+        fprintf(out, "  parent     %s\n", c->parent);
     if (*c->attempt)
-        printf("  agent      the one that worked on %s had it evaluated\n", c->attempt);
+        fprintf(out, "  agent      the one that worked on %s had it evaluated\n", c->attempt);
     if (*c->agent)
-        printf("  agent      %s\n", c->agent);
+        fprintf(out, "  agent      %s\n", c->agent);
     if (*c->duplicate_of)
-        printf("  same as    %s\n", c->duplicate_of);
+        fprintf(out, "  same as    %s\n", c->duplicate_of);
     if (value && history_is_final(store, arena, c->id))
-        printf("  measured   again at the end: fresh processes, fresh seeds (in the search: %s, "
-               "%sx %s)\n",
-               words_time_by(c->time_ns, c->speedup, c->speedup_low, c->speedup_high, time),
-               words_ratio(c->speedup, c->speedup_low, c->speedup_high, ratio),
-               value_text(history_measured(store, arena, c->id), "baseline", ""));
+        fprintf(out,
+                "  measured   again at the end: fresh processes, fresh seeds (in the search: %s, "
+                "%sx %s)\n",
+                words_time_by(c->time_ns, c->speedup, c->speedup_low, c->speedup_high, time),
+                words_ratio(c->speedup, c->speedup_low, c->speedup_high, ratio),
+                value_text(history_measured(store, arena, c->id), "baseline", ""));
     if (value && evaluation_from_value(arena, value, &evaluation, &ignored) == 0)
-        print_evaluation_of(&evaluation, c->name, stdout);
+        print_evaluation_of(&evaluation, c->name, out);
     else if (*c->reason)
-        printf("  %s: %s\n", c->verdict, c->reason);
-    printf("  source     twagent show %s --source\n", c->id);
+        fprintf(out, "  %s: %s\n", c->verdict, c->reason);
+    fprintf(out, "  source     twagent show %s --source\n", c->id);
+    words_print(&words);
     return 0;
 }
 
@@ -161,23 +165,26 @@ static int show_idea(const struct settings *settings, struct store *store, struc
         idea_record_encode(&idea, &text);
         return print_line(&text);
     }
-    printf("%s  %s\n  category   %s\n  why        %s\n  parent     %s\n", idea.id, idea.title,
-           idea.category, idea.why, *idea.parent ? idea.parent : "none: a start");
+    struct words words;
+    fprintf(words_begin(&words), "%s  %s\n  category   %s\n  why        %s\n  parent     %s\n",
+            idea.id, idea.title, idea.category, idea.why,
+            *idea.parent ? idea.parent : "none: a start");
+    words_print(&words);
     return 0;
 }
 
-static void print_options(struct arena *arena, const struct run_record *run)
+static void print_options(struct arena *arena, const struct run_record *run, FILE *out)
 {
     size_t count;
     const char *const *lines = run_options(arena, run, &count);
     for (size_t i = 0; i < count; i++)
-        printf("  %-10s %s\n", i ? "" : "options", lines[i]);
-    printf("  %-10s %s\n", count ? "" : "options",
-           count ? "all others as by default" : "all as by default");
+        fprintf(out, "  %-10s %s\n", i ? "" : "options", lines[i]);
+    fprintf(out, "  %-10s %s\n", count ? "" : "options",
+            count ? "all others as by default" : "all as by default");
 }
 
 static void print_run(struct store *store, struct arena *arena, const struct run_record *run,
-                      pid_t owner)
+                      pid_t owner, FILE *out)
 {
     const struct spending spending = run_spending(store, arena, run->id);
     const char *models = run_words_models(arena, run);
@@ -188,32 +195,33 @@ static void print_run(struct store *store, struct arena *arena, const struct run
     size_t pause_count;
     char time[32], when[96], outcomes[160];
     history_pauses(arena, run, &pauses, &pause_count);
-    printf("%s  %s  %s%s%s\n", run->id, run->problem,
-           says_running && !running ? "died" : run->state, says_running ? "" : ": ",
-           says_running ? "" : run_words_end(arena, run));
-    printf("  models     %s\n", models ? models : "none: the built-in proposer");
+    fprintf(out, "%s  %s  %s%s%s\n", run->id, run->problem,
+            says_running && !running ? "died" : run->state, says_running ? "" : ": ",
+            says_running ? "" : run_words_end(arena, run));
+    fprintf(out, "  models     %s\n", models ? models : "none: the built-in proposer");
     if (spent)
-        printf("  spent      %s\n", spent);
-    printf("  evaluated  %lld in %s: %s\n", (long long)run->evaluated,
-           words_duration(run->elapsed_ms, time),
-           words_outcomes(run->kept, run->rejected, run->failed, run->dropped, run->outside,
-                          outcomes));
+        fprintf(out, "  spent      %s\n", spent);
+    fprintf(out, "  evaluated  %lld in %s: %s\n", (long long)run->evaluated,
+            words_duration(run->elapsed_ms, time),
+            words_outcomes(run->kept, run->rejected, run->failed, run->dropped, run->outside,
+                           outcomes));
     const char **asked;
     size_t asked_count = run_words_asked(arena, run, &asked);
     for (size_t i = 0; i < asked_count; i++)
-        printf("  %s %s\n", i ? "          " : "asked     ", asked[i]);
+        fprintf(out, "  %s %s\n", i ? "          " : "asked     ", asked[i]);
     for (size_t i = 0; i < pause_count; i++)
-        printf("  paused     %s: %s\n", words_pause(pauses[i].since_ms, pauses[i].until_ms, when),
-               pauses[i].reason);
-    print_options(arena, run);
+        fprintf(out, "  paused     %s: %s\n",
+                words_pause(pauses[i].since_ms, pauses[i].until_ms, when), pauses[i].reason);
+    print_options(arena, run, out);
     if (*run->best)
-        printf("  best       %s  %s  %s\n", run->best,
-               words_time_by(run->time_ns, run->speedup, run->speedup_low, run->speedup_high, time),
-               run_words_outcome(arena, run));
+        fprintf(
+            out, "  best       %s  %s  %s\n", run->best,
+            words_time_by(run->time_ns, run->speedup, run->speedup_low, run->speedup_high, time),
+            run_words_outcome(arena, run));
     if (*run->noise)
-        printf("  noise      %s\n", run->noise);
+        fprintf(out, "  noise      %s\n", run->noise);
     if (!running && run_can_go_on(run))
-        printf("  go on      %s\n", run_words_resume(arena, run));
+        fprintf(out, "  go on      %s\n", run_words_resume(arena, run));
 }
 
 static int show_run(const struct settings *settings, struct store *store, struct arena *arena,
@@ -229,9 +237,12 @@ static int show_run(const struct settings *settings, struct store *store, struct
         return print_line(&text);
     }
     char *folder = control_folder(settings);
-    print_run(store, arena, &run, control_owner(folder));
+    struct words words;
+    FILE *out = words_begin(&words);
+    print_run(store, arena, &run, control_owner(folder), out);
     mem_free(folder);
-    printf("  candidates twagent list candidates %s\n", run.id);
+    fprintf(out, "  candidates twagent list candidates %s\n", run.id);
+    words_print(&words);
     struct tuning tuning;
     if (!tune_is(&run))
         return 0;

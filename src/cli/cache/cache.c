@@ -153,7 +153,9 @@ static int show(struct request *request, struct err *err)
            cache_is_answer(entry) ? "where nothing that it depends on has changed"
            : entry->accepted ? "never: its speed was not settled, or not all was well around it"
                              : "never: it was no kernel");
-    print_evaluation_of(&entry->evaluation, buf_text(&file), stdout);
+    struct words words;
+    print_evaluation_of(&entry->evaluation, buf_text(&file), words_begin(&words));
+    words_print(&words);
     printf("  source     twagent cache show %s --source\n", entry->name);
     return 0;
 }

@@ -216,7 +216,7 @@ void cache_keep(const struct settings *settings, const struct cache_ask *ask,
         cache_keep_eval(cache, ask->arena, &ask->question, ask->problem, ask->file, ask->source,
                         evaluation, &name, &err))
         say_not(settings, "the verdict is not cached", &err);
-    else if (!settings->json)
+    else if (!settings->json && evaluation->verdict != VERDICT_FAILED) /* it is mended next */
         printf("  %-10s %s\n", "cached as", name);
     cache_close(cache);
 }

@@ -236,6 +236,13 @@ static void print_json(const struct evaluation *evaluation, const char *name)
     printf("%.*s,%s\n", (int)facts.length - 1, buf_text(&facts), buf_text(&words) + 1);
 }
 
+static void print_text(const struct evaluation *evaluation, const char *name)
+{
+    struct words words;
+    print_evaluation_of(evaluation, name, words_begin(&words));
+    words_print(&words);
+}
+
 static int eval_report(const struct eval *eval)
 {
     show(eval, "", "");
@@ -254,7 +261,7 @@ static int eval_report(const struct eval *eval)
     else if (eval->settings->json)
         print_json(evaluation, eval->kernel->name);
     else
-        print_evaluation_of(evaluation, eval->kernel->name, stdout);
+        print_text(evaluation, eval->kernel->name);
     if (!eval->settings->json)
         print_cachegrind(evaluation->metrics);
     fflush(stdout);

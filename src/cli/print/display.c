@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "cli/print/print.h"
 #include "report/words.h"
 
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static void note(void *context, const struct event *event)
 static void note_at_once(void *context, const struct event *event)
 {
     static uint64_t told_ms;
-    const char *over = isatty(fileno(context)) ? "\r\033[K" : ""; /* what says what goes on */
+    const char *over = print_draws(fileno(context)) ? "\r\033[K" : ""; /* what says what goes on */
     if (strcmp(event->kind, "lane.unconfined") == 0)
         fprintf(context, "%s%s\n", over, event->message);
     bool again = told_ms == 0 || event->wall_ms >= told_ms + NOTE_EVERY_MS;
@@ -50,10 +51,9 @@ void display_tell_waits(FILE *out)
 void display_start(struct display *display, FILE *out, const struct search_options *options,
                    bool quiet, bool verbose)
 {
-    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     *display = (struct display){.out = out, .options = options, .quiet = quiet || verbose};
-    display->terminal = isatty(fileno(out)) && term && strcmp(term, "dumb") != 0 && !verbose;
-    display->color = display->terminal && !(no_color && *no_color);
+    display->terminal = print_draws(fileno(out)) && !verbose;
+    display->color = display->terminal && print_colours(fileno(out));
     if (verbose) {
         log_add_sink(log_sink_lines, out, LOG_DEBUG);
         display->sink = true;

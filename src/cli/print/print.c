@@ -32,8 +32,11 @@ static void print_roofline(const struct value *roof, FILE *out)
     fprintf(out, "  %-10s ", "roofline");
     if (limit != NULL)
         fprintf(out, "%s bound, at %.1f %% of that roof: ", limit, 100 * share);
-    fprintf(out, "%.1f GB/s, %.1f GFLOP/s%s\n", value_real(roof, "gbytes_per_s", 0),
-            value_real(roof, "gflops_per_s", 0),
+    double gflops = value_real(roof, "gflops_per_s", 0);
+    fprintf(out, "%.1f GB/s", value_real(roof, "gbytes_per_s", 0));
+    if (gflops > 0) /* else the problem does not say how many there are */
+        fprintf(out, ", %.1f GFLOP/s", gflops);
+    fprintf(out, "%s\n",
             value_bool(roof, "under_load", false) || share > 1.1
                 ? " (the roof was measured under load)"
                 : "");
@@ -101,15 +104,17 @@ static void print_error(const struct value *metrics, FILE *out)
         fprintf(out, "  %-10s up to %s\n", "checked", text);
 }
 
-/* The main lines of the profile and the notes; --json has everything. */
-static void print_metrics(const char *text, FILE *out)
+/* The main lines of the profile and the notes; --json has everything. How near the bounds it came
+ * is of the checks that passed, so that it is said of kernels alone. */
+static void print_metrics(const char *text, bool kernel, FILE *out)
 {
     ARENA_LOCAL(arena);
     struct value *metrics = NULL;
     if (value_parse_json(arena, "metrics", text, strlen(text), &metrics, NULL) == 0) {
         const struct value *notes = value_get(metrics, "notes");
         char clocks[WORDS_CLOCKS];
-        print_error(metrics, out);
+        if (kernel)
+            print_error(metrics, out);
         print_roofline(value_get(metrics, "roofline"), out);
         if (*words_clocks(value_get(metrics, "profile"), clocks))
             fprintf(out, "  %-10s %s\n", "clocks", clocks);
@@ -200,7 +205,7 @@ void print_evaluation_of(const struct evaluation *evaluation, const char *name, 
         if (evaluation->stage_ms[i] >= 0.5)
             fprintf(out, " %s %.0f", stage_name((enum stage)i), evaluation->stage_ms[i]);
     fputc('\n', out);
-    print_metrics(evaluation->metrics, out);
+    print_metrics(evaluation->metrics, evaluation->verdict == VERDICT_KERNEL, out);
 }
 
 void print_evaluation_json(const struct evaluation *evaluation, FILE *out)
@@ -235,21 +240,43 @@ void print_put_words(const struct evaluation *evaluation, const char *name, stru
 
 /* ---- to the terminal ---- */
 
-static void wrap(const char *text, size_t width, struct buf *out)
+bool print_draws(int descriptor)
+{
+    const char *term = getenv("TERM");
+    return isatty(descriptor) == 1 && term && strcmp(term, "dumb") != 0;
+}
+
+bool print_colours(int descriptor)
+{
+    const char *no_color = getenv("NO_COLOR");
+    return print_draws(descriptor) && !(no_color && *no_color);
+}
+
+/* Where a line goes on: beside what its label says; of quoted lines, a little to the right. */
+static size_t hanging(const char *line, size_t width)
 {
     enum { INDENT = 13, NARROW = 2 };
-    const size_t indent = width >= 3 * INDENT ? INDENT : NARROW;
+    size_t blanks = strspn(line, " ");
+    if (width < 3 * INDENT)
+        return NARROW;
+    return blanks > NARROW && blanks < INDENT ? blanks + NARROW : INDENT;
+}
+
+static void wrap(const char *text, size_t width, struct buf *out)
+{
     while (*text) {
-        size_t length = strcspn(text, "\n"), room = width;
+        size_t length = strcspn(text, "\n"), room = width, indent = hanging(text, width);
         while (length > room) {
             size_t cut = room;
             while (cut > room / 2 && text[cut] != ' ')
                 cut--;
-            if (text[cut] != ' ')
-                cut = room;
+            bool blank = text[cut] == ' ';
+            if (!blank) /* a long word; a character is not cut */
+                for (cut = room; cut > 1 && ((unsigned char)text[cut] & 0xc0) == 0x80;)
+                    cut--;
             buf_add(out, text, cut);
             buf_addf(out, "\n%*s", (int)indent, "");
-            cut += text[cut] == ' ';
+            cut += blank;
             text += cut;
             length -= cut;
             room = width - indent;
@@ -276,4 +303,11 @@ void print_lines(const char *text, bool json)
     if (!json)
         print_wrap(text, &wrapped);
     fputs(json ? text : buf_text(&wrapped), stdout);
+}
+
+void words_print(struct words *words)
+{
+    fclose(words->out);
+    print_lines(words->text, false);
+    free(words->text);
 }

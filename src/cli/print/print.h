@@ -14,7 +14,8 @@ void print_evaluation_of(const struct evaluation *evaluation, const char *name, 
 void print_evaluation_json(const struct evaluation *evaluation,
                            FILE *out); /* one object, one line */
 
-/* What is printed to words_begin()'s stream becomes the member "text". */
+/* What is printed to words_begin()'s stream becomes the member "text", or goes out as
+ * print_lines() has it. */
 struct words {
     char *text;
     size_t length;
@@ -22,10 +23,14 @@ struct words {
 };
 FILE *words_begin(struct words *words);
 void words_end(struct words *words, struct json *json);
+void words_print(struct words *words);
 
 /* The words of print_evaluation_of() as the member "text". */
 void print_put_words(const struct evaluation *evaluation, const char *name, struct json *json);
 
+/* It is a terminal that does as it is told (TERM is not "dumb"), and NO_COLOR is not set. */
+bool print_draws(int descriptor);
+bool print_colours(int descriptor);
 /* Lines that are longer than the terminal is wide go on below, at a space, beside what they say.
  * Where standard output is none, and JSON, is left as it is. */
 void print_wrap(const char *text, struct buf *out);

@@ -5,6 +5,7 @@
 #include "cli/find/find.h"
 #include "cli/options/command.h"
 #include "cli/print/display.h"
+#include "cli/print/print.h"
 #include "cli/problem/folder.h"
 #include "eval/lane/lane.h"
 
@@ -161,7 +162,7 @@ static int check_report(const char *problem, const struct value *answer, bool as
     if (as_json)
         puts(buf_text(&text));
     else
-        fputs(buf_text(&words), stdout);
+        print_lines(buf_text(&words), false);
     return fit ? 0 : EXIT_NONE;
 }
 

@@ -23,13 +23,14 @@
 static void print_baselines(const struct report *report, FILE *out)
 {
     const struct value *all = value_get(report->evaluation, "baselines");
-    char time[32], middle[32], least[32], most[32];
+    char time[32], middle[32], least[32], most[32], name[160];
     for (size_t i = 0; all && i < all->count; i++) {
         const struct value *speedup = value_get(all->items[i], "speedup");
         bool win = value_bool(all->items[i], "win", false);
         double low = value_real(speedup, "low", 0), high = value_real(speedup, "high", 0);
         fprintf(out, "%s  %s %sx (95%%: %s to %s; it takes %s)%s%s\n",
-                i ? "           " : "  against  ", all->keys[i],
+                i ? "           " : "  against  ",
+                words_baseline(all->keys[i], report->definition, name),
                 words_ratio(value_real(speedup, "median", 0), low, high, middle),
                 words_ratio(low, low, high, least), words_ratio(high, low, high, most),
                 words_time_of(value_get(all->items[i], "ns"), time), win ? "" : "  ",
@@ -136,7 +137,7 @@ static int exit_code(const struct run_record *run)
 }
 
 int run_result(const struct settings *settings, struct store *store, const struct search *search,
-               const char *folder, FILE *out)
+               const char *folder)
 {
     struct arena *arena = arena_new();
     struct search_progress progress;
@@ -154,10 +155,13 @@ int run_result(const struct settings *settings, struct store *store, const struc
         report_fill(store, arena, &run, true, &report);
         if (report_write(&report, where, &err))
             fprintf(stderr, "twagent: the report could not be written: %s\n", err.message);
-        if (settings->json)
-            print_json(&run, &report, where, run_words_resume(arena, &run), out);
-        else
-            print_text(&run, &report, where, run_words_resume(arena, &run), out);
+        if (settings->json) {
+            print_json(&run, &report, where, run_words_resume(arena, &run), stdout);
+        } else {
+            struct words words;
+            print_text(&run, &report, where, run_words_resume(arena, &run), words_begin(&words));
+            words_print(&words);
+        }
         code = exit_code(&run);
         if (report.tuning && code == EXIT_WIN && settings->search.stable &&
             !report.tuning->ladder.stable)

@@ -12,7 +12,7 @@
  * else 0 where a win was verified, 4 where a budget or a person stopped the run before one was, 1
  * otherwise. */
 int run_result(const struct settings *settings, struct store *store, const struct search *search,
-               const char *folder, FILE *out);
+               const char *folder);
 
 /* After a failure: that nothing is lost, and how to go on. */
 void run_result_hint(const struct search *search, FILE *out);

@@ -98,6 +98,17 @@ static void put_skeleton(const struct problem *problem, const struct language *l
     buf_add_text(out, ". */\n}\n");
 }
 
+/* The file of a definition in C that is a candidate as it stands; "": there is none. */
+static const char *own_kernel(const struct problem *problem, const struct language *language)
+{
+    struct err ignored;
+    BUF_LOCAL(text, 1 << 20);
+    bool fits = !language->plan && problem->reference_kind == REFERENCE_C &&
+                file_read(problem->reference_file, &text, &ignored) == 0 &&
+                !strstr(buf_text(&text), "REAL");
+    return fits ? problem->reference_file : "";
+}
+
 static void print_next(const struct settings *settings, const char *name,
                        const struct problem *problem, const struct language *language)
 {
@@ -107,17 +118,23 @@ static void print_next(const struct settings *settings, const char *name,
     char option[80] = "";
     BUF_LOCAL(text, SKELETON_MOST);
     put_skeleton(problem, language, &text);
+    const char *own = own_kernel(problem, language);
     if (settings_given(settings, offsetof(struct settings, search.backend)))
         snprintf(option, sizeof option, " --backend %s", target->name);
     if (settings->search.language != NULL)
         snprintf(option + strlen(option), sizeof option - strlen(option), " --language %s",
                  settings->search.language);
-    printf("\nfirst%s, which compiles and is not right yet:\n\n%s\nnext\n"
-           "  twagent eval %s first%s%s     until it is a kernel\n"
+    if (*own)
+        printf("\nfirst%s can be your definition, which is right already: cp %s first%s\n\nnext\n",
+               suffix, own, suffix);
+    else
+        printf("\nfirst%s, which compiles and is not right yet:\n\n%s\nnext\n", suffix,
+               buf_text(&text));
+    printf("  twagent eval %s first%s%s     %s\n"
            "  mkdir -p %s && cp first%s %s/     then twagent run %s%s searches from there\n"
            "  twagent run %s%s --model NAME     asks a model for the first kernel as well\n",
-           suffix, buf_text(&text), name, suffix, option, folder, suffix, folder, name, option,
-           name, option);
+           name, suffix, option, *own ? "as you make it faster" : "until it is a kernel", folder,
+           suffix, folder, name, option, name, option);
 }
 
 /* A problem that a search has nothing to begin with, for want of starts and of a model: what is
@@ -356,7 +373,7 @@ static int run_loop(struct run *run)
         search_progress(run->search, &progress);
         if (run->settings->search.kernel)
             ladder_climb(run->settings, run->store, progress.run);
-        code = run_result(run->settings, run->store, run->search, run->folder, stdout);
+        code = run_result(run->settings, run->store, run->search, run->folder);
         cache_keep_found(run->settings, run->store, progress.run);
     }
     log_remove_sink(log_file_sink, run->log);
