@@ -228,12 +228,13 @@ class Reference:
         where = " (%s:%d)" % (os.path.basename(code.co_filename), code.co_firstlineno) if code else ""
         return "%s%s returned None: is a `return` missing?" % (name, where)
 
-    def store(self, array, tensor, place, exact):
+    def store(self, array, tensor, place, exact, dims):
         shape = tuple(place["shape"])
         array = np.asarray(array)
         if array.shape != shape and not (array.size == 1 and shape == (1,)):
             raise Refused(
-                "output %s has shape %s, expected %s" % (tensor["name"], array.shape, shape)
+                "output %s has shape %s, expected %s at %s (a shape that cannot be: say so in `where`)"
+                % (tensor["name"], array.shape, shape, ", ".join("%s=%d" % dim for dim in dims.items()))
             )
         if array.dtype.kind not in "fiub":
             raise Refused("output %s has dtype %s" % (tensor["name"], array.dtype))
@@ -259,7 +260,7 @@ class Reference:
             arrays, named = self.arguments(request, exact, request["bits"])
             returned = self.results(self.function(*arrays, **named))
             for array, tensor, place in zip(returned, self.outputs, request["outputs"]):
-                self.store(array, tensor, place, exact)
+                self.store(array, tensor, place, exact, request["dims"])
         return {"ok": True}
 
     def prepare(self, request):

@@ -74,6 +74,9 @@ for id in r2 r2-c1 r2-i1; do
     "$twagent" show $id >"$work/out" 2>&1; say $? "show $id: $(cat "$work/out")"
     "$twagent" show $id --json | /usr/bin/python3 -c 'import json, sys; json.load(sys.stdin)'; say $? "show $id --json"
 done
+"$twagent" diff r2 r2-c1 >"$work/out" 2>&1; has "$work/out" 'r2-c1' 'diff takes a run for its best'
+env TERM=dumb /usr/bin/python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$twagent" diff r2-c1 r2-c2 >"$work/out"
+! grep -q $'\e' "$work/out"; say $? "a dumb terminal gets no escape sequences: $(cat -v "$work/out")"
 "$twagent" show r9 >"$work/out" 2>&1; [ $? -ne 0 ]; say $? 'show of what is not there'
 "$twagent" backup "$work/copy" >/dev/null && "$twagent" list --store "$work/copy" | grep -q adversarial_mm; say $? 'backup'
 "$twagent" run "$work/mm" --rounds 50 --budget-evaluations 2 >"$work/out" 2>&1; code=$?

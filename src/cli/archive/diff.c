@@ -1,6 +1,7 @@
 /* twagent diff ID ID: what two candidates differ in: figures, tune numbers, source. */
 #include "base/value.h"
 #include "cli/archive/archive.h"
+#include "cli/find/find.h"
 #include "cli/find/history.h"
 #include "cli/options/command.h"
 #include "cli/print/print.h"
@@ -12,9 +13,27 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* A run or a problem stands for the best of it. */
+static int best_of(const struct settings *settings, struct arena *arena, const char *word,
+                   const char **id, struct err *err)
+{
+    struct candidate_record candidate;
+    struct run_record run;
+    struct store *store = NULL;
+    int failed = history_open(settings, &store, err) ||
+                 find_kernel(store, arena, word, &candidate, &run, err);
+    store_close(store);
+    if (failed)
+        return -1;
+    *id = candidate.id;
+    return 0;
+}
+
 static int read_row(const struct settings *settings, struct arena *arena, const char *id,
                     struct kernel_row **row, struct err *err)
 {
+    if (!strstr(id, "-c") && !strstr(id, "-i") && best_of(settings, arena, id, &id, err))
+        return -1;
     const char *dash = strchr(id, '-');
     const struct kernel_query query = {.run = dash ? arena_strndup(arena, id, (size_t)(dash - id))
                                                    : id,
@@ -192,7 +211,7 @@ int command_diff(const struct settings *settings, const char *const *arguments, 
     } else if (!failed) {
         put_figures(arena, one, other, &text);
         put_diff(arena, diff.length ? buf_text(&diff) : "the sources are the same\n",
-                 isatty(STDOUT_FILENO) == 1, &text);
+                 print_colours(STDOUT_FILENO), &text);
     }
     if (!failed)
         fputs(buf_text(&text), stdout);

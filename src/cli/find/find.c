@@ -126,11 +126,15 @@ int find_problem(struct arena *arena, const char *word, const char *backend, con
         return err_set(err, ERR_USAGE, "no problem %s: there is no such folder or file%s%s%s", word,
                        *word == '/' ? "" : " (from ", *word == '/' ? "" : here,
                        *word == '/' ? "" : ")");
+    const char *near = near_words(arena, word, shipped);
+    bool is_file = strchr(word, '.') != NULL;
     return err_set(
-        err, ERR_USAGE,
-        "no problem \"%s\": there is no such folder or file in %s%s (those that ship: %s)", word,
-        here, near_words(arena, word, shipped),
-        count ? joined(arena, shipped, count) : "not installed");
+        err, ERR_USAGE, "no problem \"%s\": there is no such folder or file in %s%s%s", word, here,
+        is_file ? "" : near,
+        is_file ? ""
+        : *near ? " (twagent list problems)"
+        : count ? arena_printf(arena, " (those that ship: %s)", joined(arena, shipped, count))
+                : " (those that ship are not installed)");
 }
 
 const char *find_name(struct arena *arena, const char *word)
@@ -202,6 +206,11 @@ int find_no_id(const struct settings *settings, struct store *store, struct aren
     bool there = store_get(store, STORE_RUNS, run, &ignored_text, &ignored) == 0;
     if (!there)
         return err_set(err, ERR_USAGE, "no run %s: %s holds %s (twagent list)", run, where, all);
+    if (!dash)
+        return err_set(err, ERR_USAGE,
+                       "%s is a run: name one of its candidates (twagent list "
+                       "candidates %s)",
+                       run, run);
     all = keys_of(store, arena, candidate ? STORE_CANDIDATES : STORE_IDEAS,
                   arena_printf(arena, "%s-%c", run, candidate ? 'c' : 'i'));
     return err_set(err, ERR_USAGE, "no %s %s: %s has %s (twagent list candidates %s)",

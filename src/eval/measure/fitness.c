@@ -241,7 +241,8 @@ int fitness_floor(struct fitness *fitness, struct err *err)
 {
     struct session *session = fitness->session;
     double flops, bytes, ns;
-    char taken[32], of_bytes[32], of_flops[32];
+    char taken[32], of_bytes[32], of_flops[32], work[48] = "operations not known (`flops`)";
+    char floors[96];
     if (fitness->ended)
         return 0;
     fitness->ended = true;
@@ -249,12 +250,15 @@ int fitness_floor(struct fitness *fitness, struct err *err)
         time_baseline(session, &session->baselines[0], &ns, err) != 0)
         return -1;
     bool sane = bytes > 0.0 && flops >= 0.0 && ns >= session->bytes_floor_ns;
-    finding(fitness, "floor", sane,
-            "%.4g million operations, %.4g MB; the reference takes %s, the floors are %s (bytes) "
-            "and %s (operations)%s%s",
-            flops / 1e6, bytes / 1e6, time_words(ns, taken),
-            time_words(session->bytes_floor_ns, of_bytes),
-            time_words(session->flops_floor_ns, of_flops),
+    time_words(session->bytes_floor_ns, of_bytes);
+    snprintf(floors, sizeof floors, "floor is %s (bytes)", of_bytes);
+    if (flops > 0.0) {
+        snprintf(work, sizeof work, "%.4g million operations", flops / 1e6);
+        snprintf(floors, sizeof floors, "floors are %s (bytes) and %s (operations)", of_bytes,
+                 time_words(session->flops_floor_ns, of_flops));
+    }
+    finding(fitness, "floor", sane, "%s, %.4g MB; the reference takes %s, the %s%s%s", work,
+            bytes / 1e6, time_words(ns, taken), floors,
             session->bandwidth > 0.0 ? "" : " (ceilings not measured)",
             ns >= session->bytes_floor_ns
                 ? ""

@@ -165,6 +165,10 @@ bool null_lower(const struct session *session, struct null_result *result, const
         result->refused += session->pool[i].lower == LOWER_REFUSED;
     }
     if (result->tried == 0)
-        *why = "not tried: the reference has no results of it";
+        *why =
+            problem->reference_kind == REFERENCE_C
+                ? "not tried: the reference has one precision (a C file that writes REAL for its "
+                  "floating type has two)"
+                : "not tried: the reference has no results of it";
     return result->tried > 0;
 }

@@ -108,7 +108,17 @@ static int load_torch(struct problem *problem, const char *path, const char *pyt
 {
     if (place(problem, path, err) != 0)
         return -1;
-    return problem_read_torch(problem, problem->file, python, err);
+    if (problem_read_torch(problem, problem->file, python, err) == 0)
+        return 0;
+    BUF_LOCAL(text, 1 << 20);
+    struct err ignored;
+    if (file_read(path, &text, &ignored) == 0 && !strstr(buf_text(&text), "torch"))
+        return err_set(
+            err, ERR_USAGE,
+            "%s is no PyTorch module: it never says torch. A numpy function is a problem "
+            "by a spec.yaml beside it: twagent problem new DIR writes both",
+            path);
+    return -1;
 }
 
 int problem_load(const char *path, struct problem **problem, struct err *err)

@@ -63,6 +63,27 @@ static void allow_devices(struct python *python)
             add_option(python, "--write", *node);
 }
 
+/* With a size that would do: what grows with the first dimension is nearly all of it. */
+static int too_large(const struct problem *problem, double needed, double there, struct err *err)
+{
+    const struct names *main = &problem->shapes[0];
+    int64_t fits = 1, rows = main->count > 0 ? main->number[0] : 0;
+    while ((double)(fits * 2) * needed <= (double)rows * there / 16)
+        fits *= 2;
+    if (rows <= fits) /* no dim is known to vary */
+        return err_set(
+            err, ERR_LIMIT,
+            "checking it takes about %.0f GiB of memory, this machine has %.0f: make the "
+            "file's own numbers smaller",
+            needed / 0x1p30, there / 0x1p30);
+    const char *slash = strrchr(problem->file, '/');
+    return err_set(err, ERR_LIMIT,
+                   "checking it takes about %.0f GiB of memory at %s=%lld, this machine has %.0f: "
+                   "name a smaller size, %s@%s=%lld",
+                   needed / 0x1p30, main->name[0], (long long)rows, there / 0x1p30,
+                   slash ? slash + 1 : problem->file, main->name[0], (long long)fits);
+}
+
 /* What the child holds at once when it computes in float64: inputs and outputs twice over, and as
  * much again for what lies between; and what the evaluator keeps of the smallest pool. A machine
  * that swaps, or kills, would be the worse answer. */
@@ -88,9 +109,7 @@ static int check_memory(const struct problem *problem, struct err *err)
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     double there = (double)pages * (double)page;
     if (pages > 0 && page > 0 && needed > there * 0.8)
-        return err_set(err, ERR_LIMIT,
-                       "checking it takes about %.0f GiB of memory, this machine has %.0f",
-                       needed / 0x1p30, there / 0x1p30);
+        return too_large(problem, needed, there, err);
     return 0;
 }
 
