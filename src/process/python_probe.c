@@ -61,6 +61,17 @@ static const char looks_for_torch[] =
     "version, origin = '', spec.origin\n"
     "if own or not os.path.exists(os.path.join(os.path.dirname(origin), 'lib', 'libtorch.so')):\n"
     "    import torch\n";
+static const char loads_triton[] =
+    "from glob import glob\n"
+    "origin, parts = spec.origin, glob(os.path.dirname(spec.origin) + '/_C/libtriton*.so')\n"
+    "said = [line.split(\"'\") for line in open(origin) if line.startswith('__version__ = ')]\n"
+    "if own or len(parts) != 1 or len(said) != 1 or len(said[0]) != 3:\n"
+    "    import triton\n"
+    "    version = triton.__version__\n"
+    "else:\n"
+    "    from _ctypes import dlopen\n"
+    "    dlopen(parts[0], os.RTLD_LAZY)\n"
+    "    version = said[0][1]\n";
 static const char after[] =
     "print('found', sys.prefix, sys.base_prefix, sys.version.split()[0], version,\n"
     "      own, os.path.dirname(origin), sep='\\n', flush=True)\n";
@@ -218,5 +229,13 @@ int interpreter_find_torch(const char *configured, struct arena *arena,
 {
     struct search search = {
         .package = "torch", .loads = looks_for_torch, .arena = arena, .interpreter = interpreter};
+    return find(configured, &search, err);
+}
+
+int interpreter_find_triton(const char *configured, struct arena *arena,
+                            struct interpreter *interpreter, struct err *err)
+{
+    struct search search = {
+        .package = "triton", .loads = loads_triton, .arena = arena, .interpreter = interpreter};
     return find(configured, &search, err);
 }

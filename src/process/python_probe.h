@@ -30,6 +30,11 @@ int interpreter_find_numpy(const char *configured, struct arena *arena,
 int interpreter_find_torch(const char *configured, struct arena *arena,
                            struct interpreter *interpreter, struct err *err) MUST_USE;
 
+/* The first with Triton, whose import is a fifth of a second of work: that its library can be
+ * loaded and its version read is enough. */
+int interpreter_find_triton(const char *configured, struct arena *arena,
+                            struct interpreter *interpreter, struct err *err) MUST_USE;
+
 /* Where a PyTorch has such a folder, byte code of what its compiler imports, too: twice as much as
  * itself. Once; by a process that goes on for seconds while we do, and ends with us. */
 void interpreter_fill(const struct interpreter *found);

@@ -402,6 +402,41 @@ static void test_found_without_import(void **state)
     folder_remove(&folder);
 }
 
+/* The same of Triton, whose version is read; where it cannot be, it is imported. */
+static void test_triton_is_found_without_import(void **state)
+{
+    struct folder folder;
+    char path[300];
+    struct arena *arena = arena_new();
+    struct interpreter found = {0};
+    struct err err = {0};
+    Dl_info libc;
+    (void)state;
+    folder_make(&folder);
+    snprintf(path, sizeof path, "%s/site/triton/_C", folder.path);
+    assert_int_equal(file_make_dirs(path, &err), 0);
+    snprintf(path, sizeof path, "%s/site/triton/__pycache__", folder.path);
+    assert_int_equal(file_make_dirs(path, &err), 0);
+    folder_put(&folder, "site/triton/__init__.py",
+               "__version__ = '3.9.0'\nraise SystemExit('imported')\n");
+    const char *python = put_python(&folder, arena);
+    assert_int_equal(interpreter_find_triton(python, arena, &found, &err), -1);
+    folder_put(&folder, "site/triton/_C/libtriton.so", "torn");
+    assert_int_equal(interpreter_find_triton(python, arena, &found, &err), -1);
+    snprintf(path, sizeof path, "%s/site/triton/_C/libtriton.so", folder.path);
+    assert_int_equal(unlink(path), 0);
+    assert_true(dladdr(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"), &libc) != 0);
+    assert_int_equal(symlink(libc.dli_fname, path), 0);
+    assert_int_equal(interpreter_find_triton(python, arena, &found, &err), 0);
+    assert_string_equal(found.package, "3.9.0");
+    assert_true(strstr(found.folder, "/site/triton") != NULL);
+    folder_put(&folder, "site/triton/__init__.py", "__version__ = '3.' + '10.0'\n");
+    assert_int_equal(interpreter_find_triton(python, arena, &found, &err), 0);
+    assert_string_equal(found.package, "3.10.0");
+    arena_free(arena);
+    folder_remove(&folder);
+}
+
 /* What torch.compile imports is no part of an import of torch. */
 static void test_byte_code_of_compilers(void **state)
 {
@@ -457,6 +492,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_as_a_subject),
         cmocka_unit_test(test_byte_code),
         cmocka_unit_test(test_found_without_import),
+        cmocka_unit_test(test_triton_is_found_without_import),
         cmocka_unit_test(test_byte_code_of_compilers),
     };
     return cmocka_run_group_tests_name("reference", tests, NULL, NULL);

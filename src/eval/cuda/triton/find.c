@@ -41,7 +41,7 @@ static void look(void)
     known.looked = true;
     known.err.code = ERR_NONE;
     known.toolkit = "";
-    if (interpreter_find(configured, "triton", arena, &known.interpreter, &known.err) == 0) {
+    if (interpreter_find_triton(configured, arena, &known.interpreter, &known.err) == 0) {
         known.err.code = ERR_NONE;
         known.toolkit = look_at_files(arena);
     } else if (configured == NULL)
