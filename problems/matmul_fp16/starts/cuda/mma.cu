@@ -19,6 +19,7 @@ tune:
     && 2*STAGES*(BM*(BK + 8) + BK*(BN + 8)) <= 227000
     && BLOCKS * 2*STAGES*(BM*(BK + 8) + BK*(BN + 8)) <= 227000
     && BLOCKS * 32*BM*BN/(WM*WN) * (WM*WN/32 + (WM + WN)/2 + 48) <= 65536
+    && (compute_capability != 90 || STAGES == 5 && BLOCKS == 1 && GROUP == 8)
 ---*/
 /* C = A B by mma.sync, which every processor since Ampere has. A warp makes WM x WN numbers of C in
  * tiles of 16 x 8. Tiles of A and B travel by cp.async, STAGES deep with one barrier a tile;
