@@ -195,7 +195,7 @@ int key_find(struct arena *arena, const char *variable, const char *file, const 
         *key = arena_strdup(arena, value);
         return 0;
     }
-    if (file == NULL && !file_is_regular(".env")) /* some call a venv so */
+    if (file == NULL && (!file_exists(".env") || file_is_dir(".env"))) /* some call a venv so */
         return 0;
     if (find_in_file(arena, variable, file != NULL ? file : ".env", key, err) == 0)
         return 0;
