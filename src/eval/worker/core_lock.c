@@ -49,11 +49,20 @@ bool core_lock_try_path(struct core_lock *lock, const char *path, bool shared)
     return fd != -1;
 }
 
+/* Whoever names a core twice would wait for himself. */
+static bool named_before(const int *cores, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (cores[i] == cores[at])
+            return true;
+    return false;
+}
+
 bool core_lock_try(struct core_lock *lock, const int *cores, size_t count, int *busy)
 {
     core_lock_release(lock);
     for (size_t i = 0; i < count && lock->count < CORE_LOCK_MOST; i++) {
-        int fd = lock_one(cores[i]);
+        int fd = named_before(cores, i) ? -2 : lock_one(cores[i]);
         if (fd == -1) {
             *busy = cores[i];
             core_lock_release(lock); /* nobody waits while holding: there is no deadlock */

@@ -29,6 +29,7 @@ struct fake_call { /* what a fake kernel is called with: C[M,N] = A[M,K] B[K,N] 
     float *c;
     int64_t m, n, k;
     const struct call *call;
+    uint64_t *cost_ns; /* what this call takes by the clock of a fake_costs device */
 };
 typedef void fake_kernel(const struct fake_call *call);
 
@@ -40,11 +41,19 @@ static const struct fake_entry *fake_kernels __attribute__((unused)); /* until a
 static const char *fake_identity __attribute__((unused)); /* ceilings are remembered by it */
 static double fake_ceiling __attribute__((unused));       /* what probe() measures, each rate */
 static bool fake_gpu __attribute__((unused));             /* what times is a device's clock */
+static bool fake_costs __attribute__((unused));           /* ... which kernels alone move */
+
+enum { FAKE_COST_NS = 20000 }; /* of a kernel that says nothing else */
+
+struct fake_shared {
+    struct call call;
+    uint64_t cost_ns;
+};
 
 struct fake_subject {
     struct subject subject;
-    struct call *call; /* shared */
-    int go, done;      /* our ends of two pipes */
+    struct fake_shared *shared;
+    int go, done; /* our ends of two pipes */
     bool reaped;
 };
 
@@ -79,7 +88,8 @@ static int fake_run(struct subject *subject, const struct call *call, uint64_t *
     char byte = 'g';
     if (fake->reaped)
         return err_set(err, ERR_CHILD, "has ended");
-    *fake->call = *call;
+    fake->shared->call = *call;
+    fake->shared->cost_ns = FAKE_COST_NS;
     uint64_t started = clock_now_ns();
     if (write(fake->go, &byte, 1) != 1)
         return fake_ended(fake, err);
@@ -89,6 +99,8 @@ static int fake_run(struct subject *subject, const struct call *call, uint64_t *
         (void)fake_ended(fake, err);
         return err_set(err, ERR_TIMEOUT, "no answer in time");
     }
+    if (fake_costs)
+        *elapsed_ns = fake->shared->cost_ns;
     return read(fake->done, &byte, 1) == 1 ? 0 : fake_ended(fake, err);
 }
 
@@ -117,13 +129,14 @@ static void fake_close(struct subject *subject)
         (void)fake_ended(fake, &(struct err){0});
     close(fake->go);
     close(fake->done);
-    munmap(fake->call, sizeof *fake->call);
+    munmap(fake->shared, sizeof *fake->shared);
     mem_free(fake);
 }
 
-_Noreturn static void fake_serve(const struct call *call, const struct region *region, int go,
+_Noreturn static void fake_serve(struct fake_shared *shared, const struct region *region, int go,
                                  int done, fake_kernel *run)
 {
+    const struct call *call = &shared->call;
     char byte;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGSEGV, SIG_DFL);
@@ -137,7 +150,8 @@ _Noreturn static void fake_serve(const struct call *call, const struct region *r
                               .m = call->dims[0],
                               .n = call->dims[1],
                               .k = call->dims[2],
-                              .call = call};
+                              .call = call,
+                              .cost_ns = &shared->cost_ns};
         run(&f);
         if (write(done, &byte, 1) != 1)
             break;
@@ -158,9 +172,9 @@ static int fake_open(const struct lane_facts *lane, const struct region *region,
     if (entry->name == NULL)
         return err_set(err, ERR_CHILD, "no kernel %s", artifact);
     struct fake_subject *fake = MEM_NEW(struct fake_subject);
-    fake->call =
-        mmap(NULL, sizeof *fake->call, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (fake->call == MAP_FAILED || pipe(go) != 0 || pipe(done) != 0)
+    fake->shared =
+        mmap(NULL, sizeof *fake->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (fake->shared == MAP_FAILED || pipe(go) != 0 || pipe(done) != 0)
         return err_set_errno(err, ERR_IO, errno, "fake subject");
     pid_t pid = fork();
     if (pid == 0) {
@@ -170,7 +184,7 @@ static int fake_open(const struct lane_facts *lane, const struct region *region,
         (void)sched_setaffinity(0, sizeof set, &set);
         close(go[1]);
         close(done[0]);
-        fake_serve(fake->call, region, go[0], done[1], entry->run);
+        fake_serve(fake->shared, region, go[0], done[1], entry->run);
     }
     close(go[0]);
     close(done[1]);
@@ -280,21 +294,4 @@ static inline bool fake_dispatch(int argc, char **argv, int *code)
             execv(argv[i + 1], argv + i + 1);
     *code = 127;
     return true;
-}
-
-/* A small matmul in a folder of its own. */
-static inline void fake_problem(struct folder *folder, const char *reference, const char *extra)
-{
-    char spec[4096];
-    snprintf(spec, sizeof spec,
-             "name: small\ndims: {M: 24, N: 20, K: 28}\n"
-             "inputs: {A: {shape: [M, K], dtype: float32}, B: {shape: [K, N], dtype: float32}}\n"
-             "outputs: {C: {shape: [M, N], dtype: float32}}\n"
-             "reference: ref_impl.py\nbaselines: {product: product.c}\nflops: 2*M*N*K\n"
-             "check: [{M: 1, N: 1, K: 1}, {M: 13, N: 7, K: 5}]\n%s",
-             extra);
-    folder_make(folder);
-    folder_put(folder, "spec.yaml", spec);
-    folder_put(folder, "ref_impl.py", reference);
-    folder_put(folder, "product.c", "product");
 }

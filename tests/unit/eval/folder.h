@@ -37,3 +37,20 @@ static inline void folder_remove(struct folder *folder)
     if (file_remove_tree(folder->path, &err) != 0)
         fprintf(stderr, "%s\n", err.message);
 }
+
+/* A small matmul in a folder of its own. */
+static inline void fake_problem(struct folder *folder, const char *reference, const char *extra)
+{
+    char spec[4096];
+    snprintf(spec, sizeof spec,
+             "name: small\ndims: {M: 24, N: 20, K: 28}\n"
+             "inputs: {A: {shape: [M, K], dtype: float32}, B: {shape: [K, N], dtype: float32}}\n"
+             "outputs: {C: {shape: [M, N], dtype: float32}}\n"
+             "reference: ref_impl.py\nbaselines: {product: product.c}\nflops: 2*M*N*K\n"
+             "check: [{M: 1, N: 1, K: 1}, {M: 13, N: 7, K: 5}]\n%s",
+             extra);
+    folder_make(folder);
+    folder_put(folder, "spec.yaml", spec);
+    folder_put(folder, "ref_impl.py", reference);
+    folder_put(folder, "product.c", "product");
+}

@@ -74,6 +74,20 @@ static void test_exclusive(void **state)
     assert_true(is_free(0) && is_free(1));
 }
 
+/* Who has a core is not kept from it by himself. */
+static void test_named_twice(void **state)
+{
+    (void)state;
+    static const int twice[] = {0, 1, 0};
+    struct core_lock lock = {.count = 0};
+    int busy = -1;
+    assert_true(core_lock_try(&lock, twice, 3, &busy));
+    assert_int_equal(lock.count, 2);
+    assert_false(is_free(0) || is_free(1));
+    core_lock_release(&lock);
+    assert_true(is_free(0) && is_free(1));
+}
+
 /* A device's folder: with others who share it, and never beside who has it alone. */
 static void test_shared(void **state)
 {
@@ -146,9 +160,8 @@ static void test_death_frees(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exclusive),
-        cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_missing_core),
+        cmocka_unit_test(test_exclusive),   cmocka_unit_test(test_named_twice),
+        cmocka_unit_test(test_shared),      cmocka_unit_test(test_missing_core),
         cmocka_unit_test(test_death_frees),
     };
     return cmocka_run_group_tests(tests, make_locks, remove_locks);

@@ -5,11 +5,16 @@
 
 #include "a_worker.h"
 
-static void sleeps(const struct fake_call *f)
+/* Time is what a kernel says that it took: no machine is slow or busy here. */
+static void costs(const struct fake_call *f, uint64_t ns)
 {
-    struct timespec rest = {.tv_nsec = 20000000};
-    nanosleep(&rest, NULL);
+    *f->cost_ns = ns;
     fake_product(f);
+}
+
+static void is_slow(const struct fake_call *f)
+{
+    costs(f, 20000000);
 }
 
 static void zeros(const struct fake_call *f)
@@ -21,39 +26,27 @@ static void zeros(const struct fake_call *f)
 static void settles(const struct fake_call *f)
 {
     static int calls;
-    struct timespec rest = {.tv_nsec = 1500000};
-    if (calls++ < 3)
-        nanosleep(&rest, NULL);
-    fake_product(f);
+    costs(f, calls++ < 3 ? 1500000 : FAKE_COST_NS);
 }
 
 /* Its first calls take longer, always. */
 static void warms(const struct fake_call *f)
 {
     static int calls;
-    struct timespec rest = {.tv_nsec = 1000000};
-    if (calls++ < 6)
-        nanosleep(&rest, NULL);
-    fake_product(f);
+    costs(f, calls++ < 6 ? 1000000 : FAKE_COST_NS);
 }
 
 /* Fast where it is called as where it is timed: a device's launches, none of them waited for. */
 static void hurries(const struct fake_call *f)
 {
-    if (f->call->timed)
-        fake_product(f);
-    else
-        sleeps(f);
+    costs(f, f->call->timed ? FAKE_COST_NS : 20000000);
 }
 
 /* Fast in its first calls alone, which are those that are looked at. */
 static void tires(const struct fake_call *f)
 {
     static int calls;
-    struct timespec rest = {.tv_nsec = 40000000};
-    if (calls++ >= 4)
-        nanosleep(&rest, NULL);
-    fake_product(f);
+    costs(f, calls++ < 4 ? FAKE_COST_NS : 40000000);
 }
 
 /* Fast and right where it is looked at. */
@@ -67,8 +60,8 @@ static void right_at_main(const struct fake_call *f)
 
 static const struct fake_entry kernels[] = {{"product", fake_product},
                                             {"waits", fake_product},
-                                            {"sleeps", sleeps},
-                                            {"naps", sleeps},
+                                            {"is_slow", is_slow},
+                                            {"as_slow", is_slow},
                                             {"settles", settles},
                                             {"warms", warms},
                                             {"heats", warms},
@@ -167,9 +160,9 @@ static void test_far_behind_is_dropped(void **state)
     const struct value *kernel = evaluated(fixture, "product", "");
     is_verdict(kernel, "kernel");
     assert_false(value_bool(kernel, "dropped", true));
-    const struct value *dropped = evaluated(fixture, "sleeps", "");
+    const struct value *dropped = evaluated(fixture, "is_slow", "");
     is_verdict(dropped, "dropped");
-    assert_string_equal(built(fixture), "main product,all product,main sleeps,");
+    assert_string_equal(built(fixture), "main product,all product,main is_slow,");
     assert_true(value_bool(dropped, "dropped", false));
     assert_false(value_bool(dropped, "win", true));
     assert_int_equal(value_get(dropped, "speedup")->kind, VALUE_NULL);
@@ -178,7 +171,7 @@ static void test_far_behind_is_dropped(void **state)
     assert_true(value_at(dropped, "checks.total")->integer <
                 value_at(kernel, "checks.total")->integer);
     /* Nothing remembers it as anything else. */
-    evaluate(fixture, "again", "sleeps", "full");
+    evaluate(fixture, "again", "is_slow", "full");
     const struct value *again = answer(fixture, "again", NULL);
     assert_false(value_bool(again, "remembered", false));
     is_verdict(value_get(again, "evaluation"), "kernel");
@@ -191,7 +184,7 @@ static void test_right_at_the_main_shape_alone(void **state)
     open_problem(fixture);
     is_verdict(evaluated(fixture, "right_at_main", ""), "rejected");
     assert_string_equal(built(fixture), "main right_at_main,all right_at_main,");
-    const struct value *kernel = evaluated(fixture, "sleeps", "");
+    const struct value *kernel = evaluated(fixture, "is_slow", "");
     is_verdict(kernel, "kernel");
     assert_false(value_bool(kernel, "dropped", true));
 }
@@ -210,11 +203,11 @@ static void test_who_is_looked_at(void **state)
 {
     struct fixture *fixture = (struct fixture *)*state;
     open_problem(fixture);
-    is_verdict(evaluated(fixture, "sleeps", ",\"best_ns\":1000"), "dropped");
-    send_text(fixture, "{\"op\":\"evaluate\",\"id\":\"f\",\"name\":\"c.c\",\"source\":\"naps\","
+    is_verdict(evaluated(fixture, "is_slow", ",\"best_ns\":1000"), "dropped");
+    send_text(fixture, "{\"op\":\"evaluate\",\"id\":\"f\",\"name\":\"c.c\",\"source\":\"as_slow\","
                        "\"effort\":\"full\",\"of_run\":true,\"late\":1.1,\"best_ns\":1000}\n");
     is_verdict(value_get(answer(fixture, "f", NULL), "evaluation"), "kernel");
-    assert_string_equal(built(fixture), "main sleeps,all naps,");
+    assert_string_equal(built(fixture), "main is_slow,all as_slow,");
 }
 
 /* Where the main shape's build is that of all shapes, there is one. */
@@ -225,9 +218,9 @@ static void test_looked_at_as_it_is_built(void **state)
     const struct value *kernel = evaluated(fixture, "product /* whole */", "");
     is_verdict(kernel, "kernel");
     assert_true(value_at(kernel, "checks.total")->integer > 3); /* not those of the look alone */
-    is_verdict(evaluated(fixture, "sleeps /* whole */", ""), "dropped");
+    is_verdict(evaluated(fixture, "is_slow /* whole */", ""), "dropped");
     is_verdict(evaluated(fixture, "zeros /* whole */", ""), "rejected");
-    assert_string_equal(built(fixture), "all product,all sleeps,all zeros,");
+    assert_string_equal(built(fixture), "all product,all is_slow,all zeros,");
 }
 
 /* How far behind is far is said by who asks. */
@@ -235,10 +228,10 @@ static void test_how_far_behind(void **state)
 {
     struct fixture *fixture = (struct fixture *)*state;
     open_problem(fixture);
-    send_text(fixture, "{\"op\":\"evaluate\",\"id\":\"f\",\"name\":\"c.c\",\"source\":\"sleeps\","
+    send_text(fixture, "{\"op\":\"evaluate\",\"id\":\"f\",\"name\":\"c.c\",\"source\":\"is_slow\","
                        "\"effort\":\"search\",\"of_run\":true,\"late\":1e9,\"best_ns\":1000}\n");
     is_verdict(value_get(answer(fixture, "f", NULL), "evaluation"), "kernel");
-    assert_string_equal(built(fixture), "main sleeps,all sleeps,");
+    assert_string_equal(built(fixture), "main is_slow,all is_slow,");
 }
 
 /* Two calls may both be disturbed: what would end is looked at more often. */
@@ -279,7 +272,7 @@ static void test_looks_as_it_times(void **state)
 /* What looked faster than it is ends nobody who is faster. */
 static void test_a_look_that_flattered(void **state)
 {
-    static const char *const sources[] = {"tires", "sleeps"};
+    static const char *const sources[] = {"tires", "is_slow"};
     struct fixture *fixture = (struct fixture *)*state;
     open_problem(fixture);
     for (int i = 0; i < 2; i++) {
@@ -308,17 +301,17 @@ static void test_who_looks_slower_waits(void **state)
     open_problem(fixture);
     ask(fixture, "waits", ""); /* compile, check, compile: looked at, and its whole build waits */
     read_stages(fixture, "waits", "ccc");
-    ask(fixture, "sleeps", "");
-    read_stages(fixture, "sleeps", "ccc");
-    ask(fixture, "naps", "");
-    read_stages(fixture, "naps", "ccc");
-    send_text(fixture, "{\"op\":\"cancel\",\"id\":\"naps\"}\n");
-    assert_string_equal(value_text(answer(fixture, "naps", NULL), "code", ""), "cancelled");
-    assert_string_equal(built(fixture), "main waits,all waits,main sleeps,main naps,");
+    ask(fixture, "is_slow", "");
+    read_stages(fixture, "is_slow", "ccc");
+    ask(fixture, "as_slow", "");
+    read_stages(fixture, "as_slow", "ccc");
+    send_text(fixture, "{\"op\":\"cancel\",\"id\":\"as_slow\"}\n");
+    assert_string_equal(value_text(answer(fixture, "as_slow", NULL), "code", ""), "cancelled");
+    assert_string_equal(built(fixture), "main waits,all waits,main is_slow,main as_slow,");
     folder_put(&fixture->builds, "go", "");
     for (int left = 2; left > 0; left--) {
         const struct value *value = answer(fixture, NULL, NULL);
-        bool slow = strcmp(value_text(value, "id", ""), "sleeps") == 0;
+        bool slow = strcmp(value_text(value, "id", ""), "is_slow") == 0;
         is_verdict(value_get(value, "evaluation"), slow ? "dropped" : "kernel");
     }
 }
@@ -330,17 +323,17 @@ static void test_who_waited_for_nothing_goes_on(void **state)
     open_problem(fixture);
     ask(fixture, "waits", "");
     read_stages(fixture, "waits", "ccc");
-    ask(fixture, "sleeps", "");
-    read_stages(fixture, "sleeps", "ccc");
+    ask(fixture, "is_slow", "");
+    read_stages(fixture, "is_slow", "ccc");
     send_text(fixture, "{\"op\":\"cancel\",\"id\":\"waits\"}\n");
     for (int left = 2; left > 0; left--) {
         const struct value *value = answer(fixture, NULL, NULL);
-        if (strcmp(value_text(value, "id", ""), "sleeps") == 0)
+        if (strcmp(value_text(value, "id", ""), "is_slow") == 0)
             is_verdict(value_get(value, "evaluation"), "kernel");
         else
             assert_string_equal(value_text(value, "code", ""), "cancelled");
     }
-    assert_string_equal(built(fixture), "main waits,all waits,main sleeps,all sleeps,");
+    assert_string_equal(built(fixture), "main waits,all waits,main is_slow,all is_slow,");
 }
 
 /* A device's checks are not beside another one's timing, and are beside its checks. */
@@ -360,7 +353,7 @@ static void test_checks_wait_for_who_times(void **state)
     core_lock_release(&other);
     is_verdict(value_get(answer(fixture, "e", NULL), "evaluation"), "kernel");
     assert_true(core_lock_try_path(&other, fixture->builds.path, true));
-    evaluate(fixture, "f", "naps", "full");
+    evaluate(fixture, "f", "as_slow", "full");
     do {
         value = record(fixture);
         assert_true(value_get(value, "waits") == NULL || value_get(value, "stage") == NULL ||
@@ -408,13 +401,13 @@ int main(int argc, char **argv)
         return code;
     fake_kernels = kernels;
     struct backend device = fake_backend;
-    device.device = fake_gpu = true;
+    device.device = fake_gpu = fake_costs = true;
     device.open = open_on_device;
     device.build = build_and_say;
     device.narrows = narrows;
     device.lock_folder = getenv("TMPDIR");
     if (argc >= 2 && strcmp(argv[1], "device") == 0)
-        return worker_main(&(struct worker_options){.backend = &device, .cores = "0-1,0-1"});
+        return worker_main(&(struct worker_options){.backend = &device, .cores = our_cores()});
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_far_behind_is_dropped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_right_at_the_main_shape_alone, set_up, tear_down),

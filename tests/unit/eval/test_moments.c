@@ -41,7 +41,7 @@ static int watched_call(struct subject *subject, const struct call *call, uint64
  * before it stands still. */
 static void watched_pause(struct subject *subject)
 {
-    const struct call *call = ((struct fake_subject *)subject)->call;
+    const struct call *call = &((struct fake_subject *)subject)->shared->call;
     struct fake_call f = {.a = (const float *)(watched.region.inputs + call->offsets[0]),
                           .b = (const float *)(watched.region.inputs + call->offsets[1]),
                           .c = (float *)(watched.region.outputs + call->offsets[2]),

@@ -6,10 +6,17 @@
 
 #include <glob.h>
 
+/* Long enough for any word to come before its end. */
 static void sleeps(const struct fake_call *f)
 {
-    struct timespec rest = {.tv_nsec = 20000000};
+    struct timespec rest = {.tv_nsec = 200000000};
     nanosleep(&rest, NULL);
+    fake_product(f);
+}
+
+static void is_slow(const struct fake_call *f)
+{
+    *f->cost_ns = 20000000;
     fake_product(f);
 }
 
@@ -33,11 +40,9 @@ static void waits(const struct fake_call *f)
     fake_product(f);
 }
 
-static const struct fake_entry kernels[] = {{"product", fake_product},
-                                            {"sleeps", sleeps},
-                                            {"zeros", zeros},
-                                            {"waits", waits},
-                                            {NULL, NULL}};
+static const struct fake_entry kernels[] = {{"product", fake_product}, {"sleeps", sleeps},
+                                            {"is_slow", is_slow},      {"zeros", zeros},
+                                            {"waits", waits},          {NULL, NULL}};
 
 static int open_on_device(const struct lane_facts *lane, const struct region *region,
                           const char *artifact, const struct program *program, bool fresh,
@@ -175,7 +180,7 @@ static void test_many_at_once(void **state)
 /* Those of a run that were asked for before anything was known of the first. */
 static void test_far_behind_one_that_came_before(void **state)
 {
-    static const char *const sources[] = {"product", "sleeps"};
+    static const char *const sources[] = {"product", "is_slow"};
     struct fixture *fixture = (struct fixture *)*state;
     open_problem(fixture);
     for (int of_run = 0; of_run < 2; of_run++)
@@ -432,17 +437,18 @@ int main(int argc, char **argv)
     fake_identity = "a fake";
     fake_ceiling = MEASURED;
     bool host = argc >= 2 && strcmp(argv[1], "host") == 0;
-    fake_gpu = !host;
+    fake_gpu = fake_costs = !host;
     if (host || (argc >= 2 && strcmp(argv[1], "device") == 0))
         return worker_main(&(struct worker_options){.backend = host ? &fake_backend : &device,
-                                                    .cores = "0-1,0-1"});
+                                                    .cores = our_cores()});
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_is_no_request, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ceilings, set_up_host, tear_down),
         cmocka_unit_test_setup_teardown(test_one_evaluation, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_never_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_far_behind_one_that_came_before, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_far_behind_one_that_came_before, set_up_device,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_compiles_beside_a_device, set_up_device, tear_down),
         cmocka_unit_test_setup_teardown(test_compiles_after_a_host, set_up_host, tear_down),
         cmocka_unit_test_setup_teardown(test_cancelling, set_up, tear_down),
