@@ -184,15 +184,23 @@ static bool is_news(const struct facts *now, const struct facts *told)
     return !same;
 }
 
+static void add_measured(struct facts *now, struct list *jobs)
+{
+    list_each (link, jobs)
+        if (now->measuring_count < QUEUE_PLACES * DEPTH)
+            now->measuring[now->measuring_count++] = container_of(link, struct job, link)->id;
+}
+
 static void tell(struct queue *queue)
 {
     struct facts *now = &queue->now;
     uint64_t ms = clock_now_ms();
     now->waiting = queue->waiting;
     now->measuring_count = 0;
-    list_each (link, &queue->measured)
-        if (now->measuring_count < QUEUE_PLACES * DEPTH)
-            now->measuring[now->measuring_count++] = container_of(link, struct job, link)->id;
+    add_measured(now, &queue->measured);
+    add_measured(now,
+                 &queue->finished); /* until its result is on the disk: none of them waits again */
+    add_measured(now, &queue->cycle.keeping);
     now->place_count = queue->place_count;
     for (size_t i = 0; i < queue->place_count; i++) {
         const struct place *place = &queue->places[i];
