@@ -9,7 +9,10 @@ import subprocess
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
+GONE_CPU_S = 2.0  # of its own CPU time, that is: nobody is to blame for a machine that gives none
+HANG_S = 300      # what is waited for without end is a hang
 EXIT_WIN, EXIT_NONE, EXIT_STOPPED = 0, 1, 4
+TICKS = os.sysconf("SC_CLK_TCK")
 ENDS = ("kept", "rejected", "failed")
 ORDER = ("proposed", "writing", "compiling", "checking", "timing", "profiling")
 
@@ -85,8 +88,9 @@ def make_problem(folder, source):
 # ---- processes ----
 
 class Process:
-    def __init__(self, pid, parent, state, started, argv, name):
+    def __init__(self, pid, parent, state, started, argv, name, cpu_s):
         self.pid, self.parent, self.state, self.started, self.argv, self.name = pid, parent, state, started, argv, name
+        self.cpu_s = cpu_s
 
     @property
     def role(self):
@@ -113,7 +117,7 @@ def read_process(pid):
         return None
     name = text[text.index("(") + 1:text.rindex(")")]
     rest = text[text.rindex(")") + 2:].split()
-    return Process(pid, int(rest[1]), rest[0], int(rest[19]), argv, name)
+    return Process(pid, int(rest[1]), rest[0], int(rest[19]), argv, name, (int(rest[11]) + int(rest[12])) / TICKS)
 
 
 def descendants(root):
@@ -166,15 +170,27 @@ def reap_orphans(keep=()):
                     pass
 
 
-def wait_alone(limit_s):
-    """Seconds until we have no descendant any more, and who was left at the limit. Kills those then."""
-    began = time.monotonic()
-    while True:
-        left = listed(os.getpid()) or descendants(os.getpid())
-        waited = time.monotonic() - began
-        if not left or waited > limit_s:
-            break
+class Leaving:
+    """Processes that are to end, however late the machine lets them: who goes on to compute is none of those."""
+
+    def __init__(self, cpu_s=GONE_CPU_S):
+        self.most_s, self.began, self.seen = cpu_s, time.monotonic(), {}
+
+    def over(self, left):
+        """Whether it is clear what has become of them."""
+        used = [each.cpu_s - self.seen.setdefault((each.pid, each.started), each.cpu_s) for each in left]
+        return not left or max(used) >= self.most_s or self.waited_s() > HANG_S
+
+    def waited_s(self):
+        return time.monotonic() - self.began
+
+
+def wait_alone(cpu_s=GONE_CPU_S):
+    """Seconds until we have no descendant any more, and who went on for so much CPU time of its own. Kills those then."""
+    leaving = Leaving(cpu_s)
+    while not leaving.over(left := listed(os.getpid()) or descendants(os.getpid())):
         time.sleep(0.01)
+    waited = leaving.waited_s()
     for process in left:
         kill(process)
     reap_orphans()
@@ -216,7 +232,7 @@ class Run:
         with open(self.log, errors="replace") as file:
             return file.read().split("\n")
 
-    def wait_for(self, text, limit_s=200):
+    def wait_for(self, text, limit_s=HANG_S):
         end = time.monotonic() + limit_s
         while time.monotonic() < end and self.running():
             if any(text in line for line in self.lines()):
@@ -224,7 +240,7 @@ class Run:
             time.sleep(0.005)
         return False
 
-    def wait(self, limit_s):
+    def wait(self, limit_s=HANG_S):
         try:
             return self.popen.wait(limit_s)
         except subprocess.TimeoutExpired:

@@ -3,9 +3,9 @@ import os
 import sys
 import time
 
-from kill_common import Checks, Run, adopt_orphans, kill, listed, make_problem, read_process, wait_alone
+from kill_common import Checks, Leaving, Run, adopt_orphans, kill, listed, make_problem, read_process, wait_alone
 
-STATEMENTS, GONE_S = 6000, 2.0  # ten seconds and more of gcc -O3
+STATEMENTS = 6000  # ten seconds and more of gcc -O3
 
 
 def write_slow_start(path):
@@ -21,31 +21,29 @@ def compilers(run):
     return [each for each in listed(run.pid) if each.name in ("cc1", "clang")]
 
 
-def lives(process):
-    now = read_process(process.pid)
-    return now is not None and now.started == process.started and now.state not in "ZX"
+def living(processes):
+    """Those that are still there, as they are now."""
+    now = [read_process(each.pid) for each in processes]
+    return [new for old, new in zip(processes, now) if new and new.started == old.started and new.state not in "ZX"]
 
 
 def one(check, twagent, problem, store, work, role):
     run = Run(twagent, problem, store, work)
     check(run.wait_for("compiling"), "no candidate was compiled:\n" + run.tail())
-    end = time.monotonic() + 20
-    while time.monotonic() < end and not compilers(run):
+    while run.running() and not any(each.cpu_s > 0.1 for each in compilers(run)):  # at work
         time.sleep(0.01)
-    time.sleep(0.3)
     found = compilers(run)
     victim = next((each for each in listed(os.getpid()) if each.role == role), None)
     killed = victim is not None and kill(victim)
-    began = time.monotonic()
-    while time.monotonic() - began < GONE_S and any(map(lives, found)):
+    leaving = Leaving()
+    while not leaving.over(left := living(found)):
         time.sleep(0.01)
-    took = time.monotonic() - began
     check(killed and found, "the %s: nobody to kill, or no compiler under it" % role)
-    check(not any(map(lives, found)), "the %s was killed; its compilers go on: %s" % (role, found))
-    print("  orphans   %d compilers ended %.2f s after the %s" % (len(found), took, role), flush=True)
+    check(not left, "the %s was killed; its compilers go on: %s" % (role, left))
+    print("  orphans   %d compilers ended %.2f s after the %s" % (len(found), leaving.waited_s(), role), flush=True)
     if run.running():
         os.kill(run.pid, 9)
-    run.wait(5)
+    run.wait()
     wait_alone(0)
 
 

@@ -4,10 +4,11 @@ import re
 import sys
 import time
 
-from kill_common import (ENDS, EXIT_NONE, EXIT_WIN, Checks, Run, adopt_orphans, ask, kill, listed, make_problem,
-                         seed_of, wait_alone)
+from kill_common import (ENDS, EXIT_NONE, EXIT_STOPPED, EXIT_WIN, HANG_S, Checks, Run, adopt_orphans, ask, kill, listed,
+                         make_problem, seed_of, wait_alone)
 
 CANDIDATES = max(8, min(50, int(os.environ.get("KILL_MOMENTS", "0")) // 4))
+ENDED_CODES = (EXIT_WIN, EXIT_NONE, EXIT_STOPPED)  # the last where it was too noisy to say
 PROGRESS = 3  # as many as are in the lane at once
 PAUSES = {"runner": 0.8, "worker": 0.5, "compiler": 0.4, "reference": 0.4}  # mean seconds between kills
 ENDED = re.compile(r"candidate\.move \S+ (kept|rejected|failed)|round\.start|run\.final|run\.verified")
@@ -20,13 +21,13 @@ class Killer:
     """Kills one of `role` at random moments. A worker or a reference is killed again only once three candidates have
     ended since: who dies three times over one step is given up, as it should be."""
 
-    def __init__(self, run, role, random):
-        self.run, self.role, self.random = run, role, random
+    def __init__(self, run, role, random, hurry):
+        self.run, self.role, self.random, self.pause = run, role, random, PAUSES[role] / hurry
         self.kills, self.names, self.ended = 0, {}, -PROGRESS
         self.rest()
 
     def rest(self):
-        self.due = time.monotonic() + self.random.uniform(0.2, 1.8) * PAUSES[self.role]
+        self.due = time.monotonic() + self.random.uniform(0.2, 1.8) * self.pause
 
     def step(self):
         time.sleep(self.random.uniform(0.001, 0.005))
@@ -47,16 +48,19 @@ class Killer:
 
 
 def one(check, twagent, problem, work, role, random):
-    store = "%s/store-%s" % (work, role)
-    run = Run(twagent, problem, store, work, "--rounds", "1", "--branching", str(CANDIDATES // 2))
-    killer = Killer(run, role, random)
-    while run.running() and time.monotonic() - run.began < 200:
-        killer.step()
-    code = run.wait(1)
-    waited, left = wait_alone(2)
+    for attempt in range(8):  # where the machine is so fast that a run ends before the first kill, with shorter pauses
+        store = "%s/store-%s-%d" % (work, role, attempt)
+        run = Run(twagent, problem, store, work, "--rounds", "1", "--branching", str(CANDIDATES // 2))
+        killer = Killer(run, role, random, 2 ** attempt)
+        while run.running() and time.monotonic() - run.began < HANG_S:
+            killer.step()
+        code = run.wait(1)
+        waited, left = wait_alone()
+        if killer.kills > 0 or left or code not in ENDED_CODES:
+            break
     named = "killing the %s: " % role
     check(killer.kills > 0, named + "nobody was there to kill")
-    check(code in (EXIT_WIN, EXIT_NONE), named + "exit code %s:\n%s" % (code, run.tail()))
+    check(code in ENDED_CODES, named + "exit code %s:\n%s" % (code, run.tail()))
     check(not left, named + "left behind: %s" % left)
     _, runs, said = ask(twagent, store, "list", "runs")
     check(runs and runs[0]["state"] == "done", named + "the run's record: %s %s" % (runs, said))
