@@ -1,6 +1,7 @@
 """budget_time.py TWAGENT FAKE_WORKER: a budget of time holds while another twagent times on the cores, for ever: amid the
 search, amid the champion's last measurement; what went by waiting is no busy lane. It holds where a problem is never open,
 and what a worker says that the last measurement takes is kept back for it. Prints one line a row."""
+import itertools
 import json
 import os
 import subprocess
@@ -26,17 +27,29 @@ def run(twagent, worker, work, name, *options, budget="4s"):
     return done.returncode, done.stdout + done.stderr, record.get("run", record)
 
 
+def in_time(enough, twagent, worker, work, name, *options, budget_s):
+    """With a budget in which this machine, as busy as it is, gets as far as the test asks: twice as long until it does."""
+    while True:
+        subprocess.run(["rm", "-rf", "%s/%s" % (work, name), "%s/%s.notes" % (work, name)], check=True)
+        answer = run(twagent, worker, work, name, *options, budget="%ds" % budget_s)
+        if enough(answer[2]) or budget_s >= 128:
+            return answer
+        budget_s *= 2
+
+
 def full_disk(twagent, worker, work, check):
     """No room from the beginning: a run that waits for some says so, while it begins as while it ends."""
     with open(work + "/self", "w") as out:
         out.write('#!/bin/sh\nulimit -Sf unlimited\n[ "$1" = worker ] && exec %s --ms 1-2 "$@"\nexec %s "$@"\n' % (worker, twagent))
     told = []
-    for kib in range(32, 64, 4):  # how many its first pages take is LMDB's own affair
+    for seconds, kib in itertools.product((2, 8, 32), range(32, 64, 4)):  # how many its first pages take is LMDB's own affair
+        if told and kib == 32:  # else the machine was too slow to meet the end of the disk by then
+            break
         with open(work + "/said", "w+") as said:
             child = subprocess.Popen(["sh", "-c", 'ulimit -Sf %d; exec "$@"' % (2 * kib), "sh", twagent, "run", work + "/mm", "--budget-time",
-                                      "2s", "--store", "%s/full%d" % (work, kib)], stdout=said, stderr=said, cwd=work,
+                                      "%ds" % seconds, "--store", "%s/full%d-%d" % (work, kib, seconds)], stdout=said, stderr=said, cwd=work,
                                      env=dict(os.environ, TWAGENT_SELF=work + "/self", XDG_CONFIG_HOME=work + "/config"))
-            deadline = time.monotonic() + 120
+            deadline = time.monotonic() + 300
             while child.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.1)
                 if "paused since" in open(work + "/said").read():
@@ -65,7 +78,8 @@ def main():
 
     with tempfile.TemporaryDirectory(prefix="twagent-time-") as work:
         make_problem(work + "/mm", os.path.dirname(os.path.abspath(__file__)) + "/../adversarial/cpu/problems/mm")
-        code, said, record = run(twagent, worker, work, "search", "--waits 4")
+        code, said, record = in_time(lambda got: got["evaluated"] >= 3 and got["lane_waits"] > got["lane_busy"],
+                                     twagent, worker, work, "search", "--waits 4", budget_s=4)
         check(record["state"] == "done" and "budget" in record["stopped"], "the search ends by its budget: %s, %r" % (
             record["state"], record["stopped"]))
         check(record["evaluated"] == 3 and code in (0, 1, 4), "with what was measured: %d, exit %d" % (record["evaluated"], code))
@@ -74,7 +88,8 @@ def main():
             record["lane_waits"], record["lane_busy"]))
         check("waiting for another twagent" in said, "the summary says so: %s" % [
             line for line in said.splitlines() if "lane busy" in line])
-        code, said, record = run(twagent, worker, work, "final", "--waits -1 --says-final 6000", budget="16s")
+        code, said, record = in_time(lambda _: notes(work, "final")[-1:] and notes(work, "final")[-1][0] == "final",
+                                     twagent, worker, work, "final", "--waits -1 --says-final 6000", budget_s=16)
         check(record["state"] == "done" and not record["verified"] and not record["win"], "the champion stays unverified")
         check("the champion stays unverified" in said and code in (1, 4), "and that is said, exit %d" % code)
         check("waited for another twagent" in record["stopped"], "also why it ended: %r" % record["stopped"])
@@ -83,20 +98,20 @@ def main():
         code, said, record = run(twagent, worker, work, "never", "--opens-never 1", budget="1s")
         check(record["state"] == "done" and "before the problem was open" in record["stopped"] and code == 4,
               "a problem that is never open: %s, %r, exit %d" % (record["state"], record["stopped"], code))
-        code, said, record = run(twagent, worker, work, "dear", "--says-final 3600000", budget="30s")
+        code, said, record = run(twagent, worker, work, "dear", "--says-final 3600000", budget="1700s")
         begun = notes(work, "dear")
         check(record["state"] == "done" and "budget" in record["stopped"] and all(one[0] == "search" for one in begun),
               "a last measurement of an hour: the search ends at once, and it is not begun: %s" % begun)
         check(0 < record["evaluated"] <= 6 and not record["verified"] and "stays unverified" in said,
               "%d verdicts, unverified, and that is said" % record["evaluated"])
         check("too little for the champion's last measurement, which takes about 3600 s" in record["stopped"], "also why it ended: %r" % record["stopped"])
-        code, said, record = run(twagent, worker, work, "cheap", "--says-final 20", budget="30s")
+        code, said, record = run(twagent, worker, work, "cheap", "--says-final 20", budget="3600s")
         begun = notes(work, "cheap")
         finals = [one[2] for one in begun if one[0] == "final"]
         check(record["verified"] and any(one[0] == "full" for one in begun), "one of 20 ms comes after a run-off")
-        check(finals and all(0 < left < 30000 for left in finals), "and knows how much time is left: %s" % finals)
+        check(finals and all(0 < left < 3600000 for left in finals), "and knows how much time is left: %s" % finals)
         first = [one[1] for one in begun if one[0] == "final"][:1]
-        code, said, record = run(twagent, worker, work, "noisy", "--says-final 20 --noisy 1", budget="30s")
+        code, said, record = run(twagent, worker, work, "noisy", "--says-final 20 --noisy 1", budget="3600s")
         begun = [one[1] for one in notes(work, "noisy") if one[0] == "final"]
         check("too noisy to say" in said and begun[:1] == first, "a run-off too noisy to say changes nothing: %s, %s" % (begun, first))
         full_disk(twagent, worker, work, check)

@@ -90,21 +90,23 @@ expect 0 '400 added' docs add "$work/many"
 expect 0 'd399.txt' docs search word399
 
 # One at a time; searches go on beside it.
-(
-    exec 9<>"$work/store/rag/writer"
-    flock 9
-    sleep 2
-) &
+mkfifo "$work/let go"
+flock "$work/store/rag/writer" sh -c 'touch "$1/held"; read -r _ <"$1/let go"' - "$work" &
 holder=$!
-sleep 0.3
+until [ -e "$work/held" ]; do sleep 0.05; done
 expect 0 'Guide > Banks' docs search banks
-expect 0 'waiting for it' docs update
-check "it waited" bash -c '! kill -0 $1 2>/dev/null || flock -n "$2" true' - $holder "$work/store/rag/writer"
+"$twagent" docs update >"$work/waits" 2>&1 &
+updating=$!
+until grep -q 'waiting for it' "$work/waits" || ! kill -0 $updating 2>/dev/null; do sleep 0.05; done
+check "it waits, and says so: $(cat "$work/waits")" kill -0 $updating
+echo >"$work/let go"
+wait $updating; say $? "and goes on: $(cat "$work/waits")"
 wait $holder
 
 # A limit that is named, and an index that is as it was.
 tiny=$(mktemp -d -p /dev/shm 2>/dev/null) || { tiny=$work/tiny && mkdir "$tiny"; } # a disk takes ten seconds, memory takes one
-/usr/bin/python3 -c 'import os, sys; os.chdir(sys.argv[1]); [os.mknod(str(i)) for i in range(200001)]' "$tiny"
+many_files() { /usr/bin/python3 -c 'import os, sys; os.chdir(sys.argv[1]); [os.mknod(str(i)) for i in range(200001)]' "$tiny"; }
+many_files 2>/dev/null || { rm -rf "$tiny"; tiny=$work/tiny && mkdir "$tiny" && many_files; } # a small /dev/shm has not so many
 expect 3 'limit "files"' docs add "$tiny"
 expect 0 'd399.txt' docs search word399
 expect 0 '401 unchanged' docs update

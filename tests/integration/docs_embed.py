@@ -4,7 +4,7 @@ import http.server, json, os, re, shutil, signal, subprocess, sys, tempfile, thr
 
 TWAGENT = os.path.abspath(sys.argv[1])
 SAME = {"velocity": "speed", "rapid": "speed", "fast": "speed"}  # what the fake model takes for one meaning
-state = {"mode": "good", "asked": 0, "texts": 0, "auth": "", "delay": 0.0}
+state = {"mode": "good", "asked": 0, "texts": 0, "auth": "", "most": 1 << 30, "life": 0}
 failed = passed = 0
 
 
@@ -26,7 +26,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         state["asked"] += 1
         state["auth"] = self.headers.get("authorization", "")
-        time.sleep(state["delay"])
+        life = state["life"]
+        while state["texts"] >= state["most"]:  # whoever is to be killed by then waits for it
+            time.sleep(0.01)
         mode, status = state["mode"], 200
         texts = request["input"]
         data = [{"index": i, "embedding": vector(t)} for i, t in enumerate(texts)]
@@ -48,7 +50,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             data[0]["index"] = len(texts) - 1
         data.reverse()  # the index counts, not the order
         body = b"<html>" if mode == "garbage" else json.dumps({"data": data}).encode()
-        if status == 200:
+        if status == 200 and life == state["life"]:
             state["texts"] += len(texts)
         try:
             self.send_response(status)
@@ -122,15 +124,14 @@ def main():
         for i in range(400):
             file.write(f"# Part {i}\nNumber {i} says speed{i}.\n\n")
     expect(0, "400 passages added", "update")
-    state.update(texts=0, delay=0.1)
+    state.update(texts=0, most=128)
     child = subprocess.Popen([TWAGENT, "docs", "update", "--embedding-model", "large"], stdout=subprocess.DEVNULL)
-    while state["texts"] < 128:
+    while state["texts"] < 128 and child.poll() is None:
         time.sleep(0.01)
     child.send_signal(signal.SIGKILL)
     child.wait()
     expect(0, "Part 7", "search", "speed7")
-    time.sleep(0.2)
-    state.update(texts=0, delay=0.0)
+    state.update(texts=0, most=1 << 30, life=1)
     expect(0, "passages embedded by large", "update", "--embedding-model", "large")
     if not 0 < state["texts"] <= 400 - 64:
         print(f"asked for {state['texts']} texts again")

@@ -2,7 +2,7 @@
 """twagent mcp as a client sees it: the protocol, what hostile clients send, and what is left when one goes.
 usage: mcp.py TWAGENT [PART...]. With the official SDK installed (pip install mcp) its client talks to it, too: the part sdk,
 which alone exits with 77 where there is none."""
-import json, os, subprocess, sys, tempfile, threading, time
+import json, os, signal, subprocess, sys, tempfile, threading, time
 
 PROGRAM = os.path.abspath(sys.argv[1])
 HERE = tempfile.mkdtemp(prefix="twagent-test-mcp.")
@@ -183,7 +183,9 @@ def hostile():
     check("nothing was written outside", sorted(os.listdir(WORK)) == ["out"], os.listdir(WORK))
     server.send(b"".join(b'{"jsonrpc":"2.0","id":"f%d","method":"ping"}\n' % i for i in range(20000)))
     check("a flood is answered", server.answer("f19999")["result"] == {})
+    server.child.send_signal(signal.SIGSTOP)  # none is answered before all are there
     calls = [server.start("tools/call", {"name": "problems"}) for _ in range(100)]
+    server.child.send_signal(signal.SIGCONT)
     answers = [server.answer(i) for i in calls]
     busy = sum("error" in answer for answer in answers)
     check("of a crowd, some are told to wait", 0 < busy <= 36 and
