@@ -173,7 +173,7 @@ if [ -n "$compiler" ]; then
     beside() { # CODE TEXT SAYS: a busy machine may start the tools too late for the checks, now and then
         local status=1 try
         printf '#!/bin/sh\nFAKE_SANITIZER=%s FAKE_CUDA_COSTS=1 exec "%s" "$@"\n' "$3" "$twagent" >"$work/costs"
-        for ((try = 0; try < 3 && status == 1; try++)); do
+        for ((try = 0; try < 20 && status == 1; try++)); do
             rm -f "$work/timeline"
             TWAGENT_TIMELINE=$work/timeline TWAGENT_COMPUTE_SANITIZER=$sanitizer lasting "$1" "$2" relu_quick '' '' '' --force
             order_of

@@ -57,9 +57,10 @@ check "a colleague's lessons are begun with" [ "$("$twagent" list candidates r1 
 # Nights add up: what a model wrote in one run is measured again when the next begins, and is the first parent that the
 # model is told of, seen through a mailbox. A parent that is none is said so.
 export TWAGENT_STORE=$work/nights
-night() { # night ARGUMENTS...: until it waits for an answer or ends; its last request's text is $prompt
+night() { # night ARGUMENTS...: until it waits for an answer or ends; the text of the request that it leaves is $prompt
+    ls "$work"/box/*.md >"$work/before" 2>/dev/null
     "$twagent" "$@" >"$work/out" 2>&1
-    prompt=$(ls -t "$work"/box/*.md 2>/dev/null | head -n 1)
+    prompt=$(ls "$work"/box/*.md 2>/dev/null | grep -vxFf "$work/before" | head -n 1) # not by its time: that may be coarse
 }
 answer() { cat >"${prompt%.md}.answer.txt"; }
 box=(--provider mailbox --model "$work/box" --rounds 1 --branching 1 --implementations 1 --repairs 0 --tuning 0 --seed 7)

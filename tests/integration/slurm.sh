@@ -82,7 +82,7 @@ C
 grep -q 'checks passed\|passed' "$work/out"; say $? "eval: $(tail -n 3 "$work/out")"
 "$twagent" run "$work/mm" --lanes 2 --rounds 1 --branching 1 "${launch[@]}" >"$work/out" 2>&1
 code=$?
-[ $code -le 1 ] && grep -q '2 evaluated' "$work/out"; say $? "a run on two lanes ends with $code: $(tail -n 5 "$work/out")"
+[[ $code = [014] ]] && grep -q '2 evaluated' "$work/out"; say $? "a run on two lanes ends with 0, 1 or (too noisy) 4, not $code: $(tail -n 5 "$work/out")"
 (cd "$work" && exec "$twagent" serve --listen 127.0.0.1:0 --lanes 2 "${launch[@]}") >"$work/address" 2>"$work/serve" &
 server=$!
 pids+=($server)

@@ -308,9 +308,9 @@ printf 'import torch\n\nclass Model(torch.nn.Module:\n' >"$work/syntax.py"
 refuse syntax 'SyntaxError'
 printf 'def reference(x):\n    return x\n' >"$work/other.py"
 refuse other 'expected a callable named Model'
-write writes 'open("/tmp/twagent-test-torch", "w").write("x")' 'return x + 1' 'torch.rand(32, 24)'
+write writes "open(\"$work/written\", \"w\").write(\"x\")" 'return x + 1' 'torch.rand(32, 24)'
 refuse writes 'Permission'
-[ ! -e /tmp/twagent-test-torch ]; say $? "the sandbox holds"
+[ ! -e "$work/written" ]; say $? "the sandbox holds"
 "$twagent" run "$work/linear.py" >"$work/out" 2>&1; [ $? -eq 2 ] && grep -q 'linear.starts/cpu' "$work/out"
 say $? "a run with no start and no model says so: $(cat "$work/out")"
 

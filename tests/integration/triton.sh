@@ -136,11 +136,14 @@ sed 's/mask=inside), 0.0/mask=within), 0.0/' "$work/run.py" >"$work/within.py"
 expect 1 'candidate.py:18: error: ' eval "$work/relu" "$work/within.py" --backend cuda
 sed 's/BLOCK: \[.*/BLOCK: [256, 512]/' "$work/run.py" >"$work/tuned.py"
 expect 1 '4 evaluated in' tune "$work/relu" "$work/tuned.py" --backend cuda --no-final
-# Compiles of a tune are side by side, and beside what is timed by the device's own clock. Two cores count as sixteen.
+# Compiles of a tune are side by side, and beside what is timed by the device's own clock. One core counts as sixteen. A
+# point is timed beside compiles where it is there before the last of them has ended: each tune has a chance of that.
 sed 's/BLOCK: \[.*/BLOCK: [128, 256, 512]/; s/num_warps: .*/num_warps: [4, 2]/' "$work/run.py" >"$work/many.py"
-TWAGENT_TIMELINE=$work/timeline expect 1 '6 evaluated in' tune "$work/relu" "$work/many.py" --backend cuda --no-final \
-    --cores 0-1,0-1,0-1,0-1,0-1,0-1,0-1,0-1
-"$python" -I - "$work/timeline" <<'EOF' || { echo 'compiles of a tune wait for each other'; failed=$((failed + 1)); }
+core=$("$python" -I -c 'import os; print(*16 * [min(os.sched_getaffinity(0))], sep=",")')
+for try in 1 2 3 4 5; do
+    TWAGENT_TIMELINE=$work/timeline$try XDG_CACHE_HOME=$work/cache$try expect 1 '6 evaluated in' tune "$work/relu" "$work/many.py" \
+        --backend cuda --no-final --cores "$core" --store "$work/many$try"
+    "$python" -I - "$work/timeline$try" >"$work/steps" <<'EOF' && break
 import sys
 steps = [(name, int(begin), int(begin) + int(length)) for _, begin, length, name in map(str.split, open(sys.argv[1]))]
 compiles = [step for step in steps if step[0] == "compile"]
@@ -150,6 +153,8 @@ if at_once < 4 or not beside:
     print(at_once, beside, *sorted(steps, key=lambda step: step[1]), sep="\n")
     sys.exit(1)
 EOF
+done
+[ ! -s "$work/steps" ] || { echo 'compiles of a tune wait for each other'; cat "$work/steps"; failed=$((failed + 1)); }
 
 # --- a search in Triton by a mailbox: prompts with its format, an answer in its language, a lesson that says so
 mkdir -p "$work/box" && cp "$work/run.py" "$work/relu/starts/triton/linear.py"
