@@ -171,7 +171,7 @@ say $? "caches are counted"
 # One twagent at a time times on a core, whoever runs it; the kernel frees it.
 if [ -d /sys/devices/system/cpu/cpu0 ] && command -v flock >/dev/null; then
     cores=$(/usr/bin/python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
-    flock "$TWAGENT_LOCKS/cpu$cores" sh -c "touch $work/held; exec sleep 60" &
+    flock "$TWAGENT_LOCKS/cpu$cores" sh -c "touch $work/held; exec sleep 900" & # until it is killed below
     holder=$!
     until [ -e "$work/held" ]; do sleep 0.05; done
     # What needs no clock is told before any turn: the holder still holds when the answer is there.

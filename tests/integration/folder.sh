@@ -40,7 +40,7 @@ rm -r 3_loose 4_broken 5_misspelt
 "$twagent" problem check "$work/all" --each 1ms >"$work/out" 2>&1
 grep -q 'not run  2_second: longer than' "$work/out"; say $? "a limit ends one file: $(cat "$work/out")"
 # a system without memory kills the worker: which says nothing of the file
-mkdir "$work/slow" && cp -r 2_second "$work/slow/" && sed -i 's/return A \* X + B/import time; time.sleep(60); return A * X + B/' "$work/slow/2_second/ref_impl.py"
+mkdir "$work/slow" && cp -r 2_second "$work/slow/" && sed -i 's/return A \* X + B/import time; time.sleep(900); return A * X + B/' "$work/slow/2_second/ref_impl.py"
 "$twagent" problem check "$work/slow" >"$work/out" 2>&1 &
 checking=$!
 while kill -0 "$checking"; do
@@ -48,11 +48,11 @@ while kill -0 "$checking"; do
     [ -n "$worker" ] && pgrep -P "$worker" >/dev/null && break
     sleep 0.1
 done
-kill -9 "${worker:-0}"; wait "$checking"
+kill -9 "${worker:-none}"; wait "$checking"
 grep -q '^1 problems: 0 fit, 0 refused, 1 not run, 0 errors$' "$work/out"; say $? "a killed worker: $(cat "$work/out")"
 # ... but beside others it is checked once more, alone
 cp -r 2_second "$work/slow/10_other"
-sed -i "s|import time; time.sleep(60)|import os, time; time.sleep(60 if os.path.exists('$work/busy') else 0)|" "$work/slow/2_second/ref_impl.py"
+sed -i "s|import time; time.sleep(900)|import os, time; time.sleep(900 if os.path.exists('$work/busy') else 0)|" "$work/slow/2_second/ref_impl.py"
 touch "$work/busy"
 "$twagent" problem check "$work/slow" --jobs 2 >"$work/out" 2>&1 &
 checking=$!
@@ -61,7 +61,7 @@ while kill -0 "$checking"; do # the other one has ended, and its worker
     worker=$(pgrep -P "$checking")
     grep -q 10_other "$work/out" && [ "$(wc -w <<<"$worker")" = 1 ] && pgrep -P "$worker" >/dev/null && break
 done
-rm "$work/busy"; kill -9 "${worker:-0}"; wait "$checking"; say $? "killed beside another, and checked again: $(cat "$work/out")"
+rm "$work/busy"; kill -9 "${worker:-none}"; wait "$checking"; say $? "killed beside another, and checked again: $(cat "$work/out")"
 grep -q '^2 problems: 2 fit' "$work/out"; say $? "both are fit: $(cat "$work/out")"
 mkdir "$work/empty"
 "$twagent" problem check "$work/empty" >"$work/out" 2>&1; say "$([ $? = 2 ] && grep -q 'no problem in it' "$work/out"; echo $?)" "an empty folder: $(cat "$work/out")"

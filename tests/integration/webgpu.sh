@@ -125,7 +125,7 @@ if "$twagent" doctor --backend webgpu --no-measure | grep -q 'adapter 0 *llvmpip
     mm=$source/tests/adversarial/webgpu/problems/mm
     busy=() spread=
     for core in $(/usr/bin/python3 -c 'import os; print(*os.sched_getaffinity(0))'); do
-        taskset -c "$core" timeout 120 sh -c 'while :; do :; done' &
+        taskset -c "$core" sh -c "while kill -0 $$ 2>/dev/null; do :; done" &
         busy+=($!)
     done
     "$twagent" eval "$mm@M=128,N=128,K=128" "$mm/baselines/naive.wgsl" --backend webgpu --baseline naive --effort search \
