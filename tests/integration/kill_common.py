@@ -233,11 +233,13 @@ class Run:
             return file.read().split("\n")
 
     def wait_for(self, text, limit_s=HANG_S):
-        end = time.monotonic() + limit_s
-        while time.monotonic() < end and self.running():
-            if any(text in line for line in self.lines()):
-                return True
-            time.sleep(0.005)
+        end, seen = time.monotonic() + limit_s, ""
+        with open(self.log, errors="replace") as file:
+            while time.monotonic() < end and self.running():
+                seen = seen[-len(text):] + file.read()
+                if text in seen:
+                    return True
+                time.sleep(0.005)
         return False
 
     def wait(self, limit_s=HANG_S):

@@ -30,8 +30,9 @@ class Killer:
         self.due = time.monotonic() + self.random.uniform(0.2, 1.8) * self.pause
 
     def step(self):
-        time.sleep(self.random.uniform(0.001, 0.005))
-        if time.monotonic() < self.due:
+        left = self.due - time.monotonic()
+        time.sleep(min(max(left, self.random.uniform(0.001, 0.005)), 0.05))
+        if left > 0:
             return
         ended = len(ENDED.findall("\n".join(self.run.lines())))
         if self.role in FREE and ended < self.ended + PROGRESS:
