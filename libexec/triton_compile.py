@@ -266,8 +266,21 @@ def answer(descriptors, folder, server):
     os._exit(0)
 
 
+def is_alone():
+    """Whoever started the server has gone, as where there turned out to be no GPU."""
+    poll = select.poll()
+    poll.register(ASKED, 0)
+    return bool(poll.poll(0))
+
+
 def serve(folder):
     outlive_parent()  # the socket's end is ours
+    if is_alone():
+        return
+    import triton  # noqa: F401
+
+    if is_alone():
+        return
     warm(folder)
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
