@@ -24,6 +24,14 @@ expect() {
         passed=$((passed + 1))
     fi
 }
+# also TEXT...: so does each TEXT; no second command is run for it.
+also() {
+    local text
+    for text; do
+        [[ "$out" == *"$text"* ]]
+        say $? "expected $text in: ${out:0:2000}"
+    done
+}
 # measured_once: a machine's ceilings, which take a second of every core, are those of all tests of this build.
 measured_once() {
     local ceilings=${twagent%/*}/tests/ceilings
