@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Candidates in Triton: compiled, run in Triton's interpreter where there is no GPU, by the stand-in for a driver where
 # there is one, and what is wrong with them said with its line. Skipped where no Python has Triton.
+# FEW_MODULES, for a sanitizer: without what Python and Triton find out by themselves, since it does not watch them.
 set -u
 twagent=$1 fake=$2
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -29,22 +30,23 @@ expect 1 'give --backend cuda' eval relu "$relu" --backend cpu
 # --- right where the interpreter can tell; unit/eval_cuda/test_triton_starts has every start
 expect 3 "no verdict: right on 6 of 6 check shapes in Triton's interpreter, not timed" eval relu "$relu"
 # --- what is wrong, and where
+theirs() { [ -n "${FEW_MODULES-}" ] || "$@"; }
 variant() { # NAME SED TEXT: exit code 1
     sed "$2" "$relu" >"$work/$1.py"
     expect 1 "$3" eval relu "$work/$1.py"
 }
 variant name 's/mask=inside), 0.0/mask=within), 0.0/' 'name.py:18: error: '
-variant count 's/args: \[X, Y, M, N\]/args: [X, Y, M]/' 'relu: args has 3 names, but the function takes 4'
+theirs variant count 's/args: \[X, Y, M, N\]/args: [X, Y, M]/' 'relu: args has 3 names, but the function takes 4'
 variant wrong 's/, 0.0), mask/, 0.5), mask/' 'rejected at check: Y['
 variant outside 's/, mask=inside)$/)/' 'rejected at check: wrote outside its outputs'
-variant wrapper 's/^@triton.jit/@triton.autotune([triton.Config({})], key=[])\n@triton.jit/' 'relu has a decorator besides @triton.jit'
+theirs variant wrapper 's/^@triton.jit/@triton.autotune([triton.Config({})], key=[])\n@triton.jit/' 'relu has a decorator besides @triton.jit'
 
 maps=$root/tests/adversarial/triton/controls/tensor_maps.py mm=$root/tests/adversarial/triton/problems/mm
 mapped() { # NAME SED TEXT: exit code 1
     sed "$2" "$maps" >"$work/$1.py"
     expect 1 "$3" eval "$mm" "$work/$1.py"
 }
-mapped always 's/(n % 4 == 0) & (k % 4 == 0)/n > 0/' 'must not be used'
+theirs mapped always 's/(n % 4 == 0) & (k % 4 == 0)/n > 0/' 'must not be used'
 mapped box 's/box: \[BK, 64\]/box: [BK, 48]/' 'right: box is 48, expected powers of two'
 mapped dim 's/box: \[BK, 64\]/box: [BK, N]/' 'right: box (of tune parameters, facts'
 mapped swizzle 's/box: \[BK, 64\]/box: [BK, 64], swizzle: 128B/' 'failed at parse: swizzle.py:8: expected'
@@ -54,13 +56,13 @@ module() { # NAME TEXT CODE...: a line before the imports
     { sed '/^---"""/q' "$relu" && printf '%s\n' "${@:3}" && sed '1,/^---"""/d' "$relu"; } >"$work/$1.py"
     expect 1 "$2" eval relu "$work/$1.py"
 }
-module reaches 'reaches.py:13: error: PermissionError' 'import socket' "file = '$root/README.md'" \
+theirs module reaches 'reaches.py:13: error: PermissionError' 'import socket' "file = '$root/README.md'" \
     'try: socket.socket()' 'except PermissionError: open(file)'
-module quits 'quits.py:1: error: the module ended its process' 'import os' 'os._exit(0)'
+theirs module quits 'quits.py:1: error: the module ended its process' 'import os' 'os._exit(0)'
 module paints 'paints.py:7: error:  ]0;x [31mred' 'import os' \
     'os.write(2, b"candidate.py:7: error: \x1b]0;x\x1b[31mred\x1b[2J\n"); os._exit(1)'
 [[ "$out" != *$'\x1b'* ]] || { echo 'an escape sequence of a module reaches the terminal'; failed=$((failed + 1)); }
-module tries 'tries.py:25: error: RuntimeError: none of it worked' 'import os' 'for attempt in (' \
+theirs module tries 'tries.py:25: error: RuntimeError: none of it worked' 'import os' 'for attempt in (' \
     '    os.fork, lambda: os.execv("/bin/true", ["true"]), lambda: os.kill(os.getppid(), 9),' \
     '    lambda: open("/dev/shm/x", "w"), lambda: os.listdir("/proc"), lambda: open("/etc/passwd"),' \
     '    lambda: os.posix_spawn("/bin/true", ["true"], {}), lambda: open(os.environ["TMPDIR"] + "/x", "w"),' \
@@ -89,16 +91,15 @@ EOF
 }
 cp "$relu" "$work/plain.py"
 cat "$relu" "$root/tests/integration/triton_patches.py" >"$work/patched.py"
-compiled plain "$work/plain.py"
-compiled patched "$work/patched.py"
+theirs compiled plain "$work/plain.py"
+theirs compiled patched "$work/patched.py"
 said() { sed 's/"compile_ms":[0-9.]*//' "$work/$1/kernel.json"; }
-if [ -s "$work/plain/kernel.cubin" ] && cmp -s "$work/plain/kernel.cubin" "$work/patched/kernel.cubin" &&
-    [ "$(said plain)" = "$(said patched)" ]; then
-    passed=$((passed + 1))
-else
-    echo "a module that patches the compiler gets another cubin"
-    failed=$((failed + 1))
-fi
+alike() {
+    [ -s "$work/plain/kernel.cubin" ] && cmp -s "$work/plain/kernel.cubin" "$work/patched/kernel.cubin" &&
+        [ "$(said plain)" = "$(said patched)" ]
+}
+theirs alike
+say $? 'a module that patches the compiler gets another cubin'
 
 # --- with a GPU, by the stand-in for a driver: built by the server, from the cache, run, and tuned
 cp -r "$root/problems/relu" "$work/relu"
