@@ -129,7 +129,7 @@ if "$twagent" doctor --backend webgpu --no-measure | grep -q 'adapter 0 *llvmpip
         busy+=($!)
     done
     "$twagent" eval "$mm@M=128,N=128,K=128" "$mm/baselines/naive.wgsl" --backend webgpu --baseline naive --effort search \
-        --time-budget 100ms --no-profile --json >out 2>&1 &
+        --time-budget 100ms --no-profile --json >out 2>said &
     evaluating=$!
     while kill -0 $evaluating 2>/dev/null && [ -z "$spread" ]; do
         for runner in $(pgrep -P "$(pgrep -d, -P $evaluating)" 2>/dev/null); do
@@ -145,7 +145,7 @@ if "$twagent" doctor --backend webgpu --no-measure | grep -q 'adapter 0 *llvmpip
     /usr/bin/python3 -c 'import json, sys
 of = json.load(open("out"))["speedup"]
 sys.exit(of["high"] < 3 * of["low"])'
-    say $? "what was waited for a core: $(cut -c 1-900 out)"
+    say $? "what was waited for a core: $(cat said; cut -c 1-900 out)"
 fi
 
 # A search through the mailbox: the prompt says what WGSL is to look like, and its answer becomes a kernel.
