@@ -71,6 +71,10 @@ grep -q 'always 0.5' "$work/out"; say $? "its constant is said"
 "$twagent" eval "$work/network.py" "$work/network.c" --unfit --sanitize >"$work/out" 2>&1; say $? "a network of 123 tensors: $(cat "$work/out")"
 "$twagent" eval "$work/linear.py" "$work/linear.c" --json >"$work/json" 2>"$work/out"; say $? "a kernel of it is right: $(cat "$work/out")"
 grep -q '"baseline": *"eager"' "$work/json"; say $? "against eager: $(cut -c1-300 "$work/json")"
+write huge 'pass' 'return torch.relu(x)' 'torch.rand(1 << 22, 8192)'
+"$twagent" problem check "$work/huge.py" >"$work/out" 2>&1
+grep -q 'at B=4194304, this machine has .*: name a smaller size, huge.py@B=[1-9]' "$work/out"; say $? "of one that is too large a size that would do is told: $(cat "$work/out")"
+rm "$work/huge.py"
 sed 's/fc_bias\[o\]/0.0f/' "$work/linear.c" >"$work/nobias.c"
 "$twagent" eval "$work/linear.py" "$work/nobias.c" >"$work/out" 2>&1; [ $? -eq 1 ]; say $? "one without the bias is not"
 sed 's/b < B/b < 32 \&\& b < B + 31/' "$work/linear.c" >"$work/fixed.c"

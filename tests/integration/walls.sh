@@ -54,6 +54,15 @@ cp -r "$work/axpy" "$work/nothing"
 printf 'def reference(A, X, B):\n    A * X + B\n' >"$work/nothing/ref_impl.py"
 "$twagent" problem check "$work/nothing" >"$work/out" 2>&1
 grep -q 'reference (ref_impl.py:1) returned None: is a `return` missing?, expected Y: one array' "$work/out"; say $? "None is named: $(cat "$work/out")"
+printf 'def reference(A, X, B):\n    return (A * X + B)[:, 1:]\n' >"$work/nothing/ref_impl.py"
+"$twagent" problem check "$work/nothing" >"$work/out" 2>&1
+grep -q 'expected ([0-9]*, [0-9]*) at M=[0-9]*, N=[0-9]* (a shape that cannot be: say so in `where`)' "$work/out"
+say $? "the dims of a wrong shape are named: $(cat "$work/out")"
+printf 'def reference(A, X, B):\n    return A * X + B\n' >"$work/nothing/ref_impl.py"
+sed -i '/^flops/d' "$work/nothing/spec.yaml"
+"$twagent" problem check "$work/nothing" >"$work/out" 2>&1
+grep -q 'operations not known (`flops`), .* MB; the reference takes .*, the floor is .* (bytes)' "$work/out"
+say $? "operations that nobody counted are not 0: $(cat "$work/out")"
 if ! "$twagent" doctor --backend cuda --json >"$work/out" 2>/dev/null; then
     /usr/bin/python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["error"]' "$work/out"; say $? "doctor --json says JSON without a GPU: $(cat "$work/out")"
 fi

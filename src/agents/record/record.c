@@ -113,6 +113,7 @@ bool run_record_ended_itself(const struct run_record *run)
 
 const char *run_record_baseline(const struct run_record *run)
 {
-    bool ours = run->definition && *run->definition && strcmp(run->baseline, "reference") == 0;
+    bool ours = run->definition && *run->definition && run->baseline &&
+                strcmp(run->baseline, "reference") == 0;
     return ours ? run->definition : run->baseline;
 }

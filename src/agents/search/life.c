@@ -72,16 +72,6 @@ static void new_record(struct search *search, uint64_t number)
         .started_ms = clock_wall_ms()};
 }
 
-/* A PyTorch module is eager or compile by itself. */
-static const char *definition_of(const struct problem *problem)
-{
-    const char *file = problem->reference_file;
-    if (!file || problem->torch)
-        return "";
-    const char *slash = strrchr(file, '/'), *dot = strrchr(file, '.');
-    return dot && strcmp(dot, ".py") == 0 ? "numpy" : slash ? slash + 1 : file;
-}
-
 static int begin(struct search *search, struct err *err)
 {
     uint64_t number;
@@ -99,7 +89,7 @@ static int begin(struct search *search, struct err *err)
     }
     if (search_budget_open(search, err))
         return -1;
-    search->record.definition = definition_of(search->problem);
+    search->record.definition = problem_definition(search->problem);
     search->record.options = search->options.record ? search->options.record : "{}";
     if (search->options.choice)
         search->record.choice = search->options.choice;

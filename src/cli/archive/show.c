@@ -80,6 +80,18 @@ static const char *whole_source(struct store *store, struct arena *arena,
     return buf_keep(&text, arena);
 }
 
+/* As the run's own words have it. */
+static const char *baseline_words(struct store *store, struct arena *arena,
+                                  const struct candidate_record *c, const char *baseline)
+{
+    struct run_record run;
+    struct err ignored;
+    if (history_run(store, arena, c->run, &run, &ignored))
+        return baseline;
+    run.baseline = baseline;
+    return run_record_baseline(&run);
+}
+
 static int print_record(const struct settings *settings, struct store *store, struct arena *arena,
                         const struct candidate_record *c)
 {
@@ -123,10 +135,12 @@ static int print_record(const struct settings *settings, struct store *store, st
                 "%sx %s)\n",
                 words_time_by(c->time_ns, c->speedup, c->speedup_low, c->speedup_high, time),
                 words_ratio(c->speedup, c->speedup_low, c->speedup_high, ratio),
-                value_text(history_measured(store, arena, c->id), "baseline", ""));
-    if (value && evaluation_from_value(arena, value, &evaluation, &ignored) == 0)
+                baseline_words(store, arena, c,
+                               value_text(history_measured(store, arena, c->id), "baseline", "")));
+    if (value && evaluation_from_value(arena, value, &evaluation, &ignored) == 0) {
+        evaluation.baseline = baseline_words(store, arena, c, evaluation.baseline);
         print_evaluation_of(&evaluation, c->name, out);
-    else if (*c->reason)
+    } else if (*c->reason)
         fprintf(out, "  %s: %s\n", c->verdict, c->reason);
     fprintf(out, "  source     twagent show %s --source\n", c->id);
     words_print(&words);

@@ -223,23 +223,39 @@ static void print_cached_json(const struct eval *eval)
     printf("%s,%s\n", buf_text(&head), buf_text(&record) + 1);
 }
 
+/* The reference by the name that a person has for it. */
+static struct evaluation as_told(const struct eval *eval)
+{
+    struct evaluation told = eval->evaluate.evaluation;
+    struct problem *problem = NULL;
+    struct err ignored;
+    if (told.baseline && strcmp(told.baseline, "reference") == 0 &&
+        problem_load_with(eval->kernel->problem, eval->settings->search.python, &problem,
+                          &ignored) == 0 &&
+        *problem_definition(problem))
+        told.baseline = arena_strdup(eval->arena, problem_definition(problem));
+    problem_free(problem);
+    return told;
+}
+
 /* With a person's words beside the facts, for who hands them on. */
-static void print_json(const struct evaluation *evaluation, const char *name)
+static void print_json(const struct evaluation *evaluation, const struct evaluation *told,
+                       const char *name)
 {
     BUF_LOCAL(facts, 64 << 20);
     BUF_LOCAL(words, 4 << 20);
     struct json json = {.out = &facts}, beside = {.out = &words};
     evaluation_to_json(evaluation, &json);
     json_object(&beside);
-    print_put_words(evaluation, name, &beside);
+    print_put_words(told, name, &beside);
     json_object_end(&beside);
     printf("%.*s,%s\n", (int)facts.length - 1, buf_text(&facts), buf_text(&words) + 1);
 }
 
-static void print_text(const struct evaluation *evaluation, const char *name)
+static void print_text(const struct evaluation *told, const char *name)
 {
     struct words words;
-    print_evaluation_of(evaluation, name, words_begin(&words));
+    print_evaluation_of(told, name, words_begin(&words));
     words_print(&words);
 }
 
@@ -251,6 +267,7 @@ static int eval_report(const struct eval *eval)
     if (eval->sweep)
         return sweep_kernels(eval->sweep) > 0 ? EXIT_WIN : EXIT_NONE;
     const struct evaluation *evaluation = &eval->evaluate.evaluation;
+    const struct evaluation told = as_told(eval);
     if (eval->ask.known && !eval->settings->json)
         cache_say(&eval->ask.entry);
     if (eval->kernel->print)
@@ -259,9 +276,9 @@ static int eval_report(const struct eval *eval)
     else if (eval->ask.known && eval->settings->json)
         print_cached_json(eval);
     else if (eval->settings->json)
-        print_json(evaluation, eval->kernel->name);
+        print_json(evaluation, &told, eval->kernel->name);
     else
-        print_text(evaluation, eval->kernel->name);
+        print_text(&told, eval->kernel->name);
     if (!eval->settings->json)
         print_cachegrind(evaluation->metrics);
     fflush(stdout);

@@ -398,3 +398,12 @@ size_t problem_starts(const struct problem *problem, const char *backend, const 
     const char *shipped = count == 0 ? shipped_starts_folder(problem, backend) : NULL;
     return shipped != NULL ? list_starts(problem, shipped, paths, most) : count;
 }
+
+const char *problem_definition(const struct problem *problem)
+{
+    const char *file = problem->reference_file;
+    if (!file || problem->reference_kind == REFERENCE_TORCH)
+        return "";
+    const char *slash = strrchr(file, '/');
+    return problem->reference_kind == REFERENCE_PYTHON ? "numpy" : slash ? slash + 1 : file;
+}

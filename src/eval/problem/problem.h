@@ -61,6 +61,9 @@ struct problem {
  * (torch.h); a size behind an '@'. Errors: ERR_USAGE "file:line: ..." */
 int problem_load(const char *path, struct problem **problem, struct err *err) MUST_USE;
 void problem_free(struct problem *problem); /* NULL is fine */
+/* What a person calls the baseline "reference": "numpy", "heat.c"; "" of a PyTorch module, which is
+ * eager or compile. */
+const char *problem_definition(const struct problem *problem);
 
 /* Numbers for all dims from those `given` (others default), derived ones computed; ERR_USAGE where
  * `where` refuses them. Tensor extents for such numbers: */
