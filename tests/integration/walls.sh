@@ -92,6 +92,7 @@ assert lines[0].startswith("run started") and lines[0].endswith("speed-up evals 
 assert lines[1].startswith(sys.argv[2] + "  ") and words.find("NOT SANDBOXED") > 0, lines
 shown(80, "list", "problems")
 shown(40, "report", sys.argv[2])
+assert shown(80, "stats")[0][0].endswith("gain over its parent")
 for columns in 40, 80:
     lines, words = shown(columns, "show", sys.argv[2])
     assert words.find("NOT SANDBOXED: no Landlock, no seccomp") > 0 and words.find("list candidates") > 0, lines
