@@ -212,7 +212,7 @@ static void print_summary(const struct summary *summary, bool refused, struct bu
                  words_ratio(interval->high, interval->low, interval->high, high));
     buf_init(&name, 256);
     archive_visible(summary->name, 20, &name);
-    buf_addf(out, "  %-17s %9zu %7zu %6zu %4zu %7s  %s\n", buf_text(&name), summary->evaluated,
+    buf_addf(out, "  %-14s %9zu %7zu %6zu %4zu %7s  %s\n", buf_text(&name), summary->evaluated,
              summary->kernels, summary->better, summary->wins,
              summary->micro_dollars > 0 ? words_dollars(summary->micro_dollars, money) : "", gain);
     buf_free(&name);
@@ -257,7 +257,7 @@ static void stats_view(struct arena *arena, const struct kernel_row *rows, size_
         if (json != NULL) {
             json_put_array(json, summaries[i].key);
         } else if (i == 0) {
-            buf_addf(out, "  %-17s %9s %7s %6s %4s %7s  %s\n", "", "evaluated", "kernels", "better",
+            buf_addf(out, "  %-14s %9s %7s %6s %4s %7s  %s\n", "", "evaluated", "kernels", "better",
                      "wins", "cost", "gain over its parent");
         } else if (group_count > 0) {
             buf_addf(out, "%s\n", summaries[i].title);
