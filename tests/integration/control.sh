@@ -182,7 +182,7 @@ cd "$work" || exit 1
 [ "$(field resumes)" = 1 ]; say $? "the record counts it: $(field resumes)"
 [ "$(field evaluated)" -ge "$done_before" ]; say $? "what was evaluated stays: $done_before, $(field evaluated)"
 [ "$(field state)" = "done" ]; say $? "it is done: $(field state)"
-"$twagent" resume r1 >out 2>&1; has out 'r1 is done' 'resume of a run that is done'
+"$twagent" resume r1 >out 2>&1; has out 'r1 is done: all rounds done; with more it goes on: twagent resume r1 --rounds ' 'resume of a run that is done'
 "$twagent" resume r7 >out 2>&1; [ $? -eq 2 ]; say $? "resume of no run: $(cat out)"
 
 # --- a run that dies

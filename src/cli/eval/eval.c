@@ -51,7 +51,7 @@ static int eval_report(const struct eval *eval);
 
 static void show(const struct eval *eval, const char *what, const char *goes_on)
 {
-    if (!eval->settings->quiet && !eval->settings->json && isatty(2))
+    if (!eval->settings->quiet && !eval->settings->json && print_draws(STDERR_FILENO))
         fprintf(stderr, "\r\033[K%s%s", what, goes_on);
 }
 

@@ -177,7 +177,7 @@ int problem_check_one(const struct settings *settings, const char *folder)
     struct lane_request open, check = {.op = LANE_CHECK_PROBLEM, .id = "check"};
     spec.roofline = spec.later = true;
     display_tell_waits(stderr);
-    bool watched = !settings->json && isatty(2);
+    bool watched = !settings->json && print_draws(STDERR_FILENO);
     if (watched)
         fprintf(stderr, "checking %s ...", problem);
     lane_ask(&spec, "problem-check", &open, &check, NULL);

@@ -83,7 +83,12 @@ static int go_on(const struct settings *settings, struct arena *arena, const cha
         return EXIT_ENVIRONMENT;
     }
     if (!run_can_go_on(run) && !given_option(settings)) {
-        printf("%s is done: %s\n", run->id, run_words_end(arena, run));
+        const char *end = run_words_end(arena, run);
+        printf("%s is done: %s", run->id, end);
+        if (strcmp(end, "all rounds done") == 0)
+            printf("; with more it goes on: twagent resume %s --rounds %lld", run->id,
+                   2 * (long long)run->round);
+        putchar('\n');
         return run->win && run->verified ? EXIT_WIN : EXIT_NONE;
     }
     if (strncmp(run->stopped, "budget", 6) == 0 && !given_option(settings)) {

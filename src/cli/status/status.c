@@ -131,7 +131,7 @@ int command_status(const struct settings *settings, const char *const *arguments
     bool text = !settings->json && !settings->metrics;
     struct err err = {0};
     int failed = watch(settings, folder, count ? arguments[0] : NULL,
-                       settings->watch && text && isatty(STDOUT_FILENO), &err);
+                       settings->watch && text && print_draws(STDOUT_FILENO), &err);
     if (interrupted) /* as the shell has it of a program that a signal ended */
         return 128 + interrupted;
     return failed ? command_fail(&err) : 0;
