@@ -107,6 +107,7 @@ expect 2 'missing.yaml' run matmul --model x --models missing.yaml
 for command in resume pause stop status; do expect 2 'no run' $command r1; done
 expect 2 "no run r1: $work/store holds none yet" show r1
 expect 2 'no run r1' show r1-c5
+expect 2 'no run r1' emit r1-c5 "$work/emitted"
 expect 2 'expected the id of a run (r3)' show nonsense
 expect 2 'no run r1' list candidates r1
 expect 1 'no kernel for "softmx": ' best softmx

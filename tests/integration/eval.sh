@@ -51,6 +51,8 @@ printf 'name: matmul\nshape_a: [64, 48]\nshape_b: [48, 80]\ndtype: float32\n' >"
 printf 'import numpy as np\n\n\ndef matmul(A, B):\n    return np.matmul(A, B)\n' >"$work/matmul/ref_impl.py"
 "$twagent" eval "$work/matmul" "$attacks/controls/plain.c" >"$work/out" 2>&1
 say $? "the short form works: $(cat "$work/out")"
+"$twagent" eval "$work/axpy" "$work/axpy/starts/cpu/rows.c" --baseline nope >"$work/out" 2>&1
+grep -q 'axpy has no baseline "nope", but reference, naive' "$work/out"; say $? "the baselines that are there are named: $(cat "$work/out")"
 # A tune space, point by point, in one session; a seed of its own, so that it is the same again.
 start="$work/axpy/starts/cpu/rows.c"
 sed 's/CHUNK: .*/CHUNK: [1, 4]/; s/UNROLL: .*/UNROLL: [1, 8]/' "$start" >"$work/few.c"

@@ -74,7 +74,7 @@ static int open_emission(struct emission *e, const struct settings *settings, st
                        record.reason);
     const char *source = history_source(store, e->arena, &record);
     if (!source)
-        return err_set(err, ERR_NOT_FOUND, "the source of %s is not in the store", record.id);
+        return err_set(err, ERR_ENVIRONMENT, "the source of %s is not in the store", record.id);
     const char *path = settings->search.problem ? command_path(e->arena, settings->search.problem)
                                                 : run.problem_file;
     if (problem_load_with(path, settings->search.python, &e->problem, err))
@@ -185,6 +185,8 @@ int command_emit(const struct settings *settings, const char *const *arguments, 
     (void)count;
     int failed = history_open(settings, &store, &err) ||
                  open_emission(&emission, settings, store, arguments[0], &err);
+    if (failed && err.code == ERR_NOT_FOUND)
+        failed = find_no_id(settings, store, emission.arena, arguments[0], &err);
     store_close(store);
     if (!failed && emission.candidate)
         failed = write_all(&emission, settings, arguments[1], &err);

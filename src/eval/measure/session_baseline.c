@@ -146,6 +146,15 @@ static const char *choose_default(const struct session *session)
     return session->baselines[kernels ? 1 : 0].name;
 }
 
+static int no_baseline(const struct session *session, const char *wanted, struct err *err)
+{
+    BUF_LOCAL(names, 4096);
+    for (size_t i = 0; i < session->baseline_count; i++)
+        buf_addf(&names, "%s%s", i ? ", " : "", session->baselines[i].name);
+    return err_set(err, ERR_USAGE, "%s has no baseline \"%s\", but %s", session->problem->name,
+                   wanted, buf_text(&names));
+}
+
 int baselines_open(struct session *session, struct err *err)
 {
     const struct problem *problem = session->problem;
@@ -170,9 +179,7 @@ int baselines_open(struct session *session, struct err *err)
             session->baseline = i;
             found = true;
         }
-    if (!found)
-        return err_set(err, ERR_USAGE, "%s has no baseline \"%s\"", problem->name, wanted);
-    return 0;
+    return found ? 0 : no_baseline(session, wanted, err);
 }
 
 /* A source with a launch plan, at the first point of its tune space. */

@@ -143,7 +143,9 @@ static int choose_cores(struct worker *worker, struct err *err)
         for (size_t k = 0; k < count; k++)
             found = found || own[k] == lane->cores[i];
         if (!found)
-            return err_set(err, ERR_USAGE, "--cores: core %d is not ours to use", lane->cores[i]);
+            return err_set(err, ERR_USAGE,
+                           "--cores: core %d is not ours to use (twagent doctor: cores_used)",
+                           lane->cores[i]);
     }
     return lane->core_count > 0 ? 0 : err_set(err, ERR_ENVIRONMENT, "no cores to run on");
 }
