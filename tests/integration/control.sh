@@ -237,7 +237,7 @@ done
 [ $code -le 1 ]; say $? "with its answers it goes on to its end, not $code: $(tail -n 4 box.out box.err)"
 [ "$(ls box/*.request.json | wc -l)" -le 3 ]; say $? "and asks nothing twice: $(ls box)"
 has box.out 'all rounds done' 'and says that it is done'
-grep -qE ': ([23]) asked, \1 answered, 0 failed' box.out; say $? "and what was answered, each once: $(grep asked box.out)"
+grep -qE ': ([23]) asked, \1 answered(, [0-9]+ answered before)?, \$' box.out; say $? "and what was answered, each once: $(grep asked box.out)"
 [ "$(field state "$box_run")" = "done" ]; say $? 'as its record does'
 
 # --- no room on the disk: it waits, says so, and can be stopped
