@@ -63,6 +63,11 @@ sed -i '/^flops/d' "$work/nothing/spec.yaml"
 "$twagent" problem check "$work/nothing" >"$work/out" 2>&1
 grep -q 'operations not known (`flops`), .* MB; the reference takes .*, the floor is .* (bytes)' "$work/out"
 say $? "operations that nobody counted are not 0: $(cat "$work/out")"
+mkdir "$work/own" && printf 'void kernel(const float *X, float *Y, int64_t N)\n{\n    for (int64_t i = 0; i < N; i++)\n        Y[i] = 2 * X[i];\n}\n' >"$work/own/twice.c"
+printf 'name: own\ndims: {N: 4000}\ninputs: {X: {shape: [N], dtype: float32}}\noutputs: {Y: {shape: [N], dtype: float32}}\nreference: twice.c\n' >"$work/own/spec.yaml"
+"$twagent" run "$work/own" >"$work/out" 2>&1
+grep -q 'can be your definition, which is right already: cp .*/own/twice.c first.c' "$work/out" && grep -q 'a C file that writes REAL' "$work/out"
+say $? "a definition in C is a first kernel, and has one precision: $(cat "$work/out")"
 if ! "$twagent" doctor --backend cuda --json >"$work/out" 2>/dev/null; then
     /usr/bin/python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["error"]' "$work/out"; say $? "doctor --json says JSON without a GPU: $(cat "$work/out")"
 fi
