@@ -252,14 +252,18 @@ bool print_colours(int descriptor)
     return print_draws(descriptor) && !(no_color && *no_color);
 }
 
-/* Where a line goes on: beside what its label says; of quoted lines, a little to the right. */
+/* Where a line goes on: beside what its label says; of prose and of what is quoted, a little to the
+ * right. */
 static size_t hanging(const char *line, size_t width)
 {
-    enum { INDENT = 13, NARROW = 2 };
+    enum { INDENT = 13, NARROW = 2, QUOTED = 4 };
     size_t blanks = strspn(line, " ");
+    const char *gap = strstr(line + blanks, "  ");
     if (width < 3 * INDENT)
         return NARROW;
-    return blanks > NARROW && blanks < INDENT ? blanks + NARROW : INDENT;
+    if (blanks == QUOTED)
+        return QUOTED + NARROW;
+    return blanks > 0 || (gap && gap < line + INDENT) ? INDENT : NARROW;
 }
 
 static void wrap(const char *text, size_t width, struct buf *out)
