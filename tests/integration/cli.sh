@@ -29,7 +29,7 @@ expect 2 'those that ship: attention' run nothing-here
 expect 2 'nothing.py": there is no such folder or file in' run nothing.py
 [[ "$out" != *'those that ship'* ]]; say $? "a file that is not there is no problem that ships: $out"
 echo 'def blur(x): return x' >"$work/blur.py"
-expect 2 'it never says torch. A numpy function is a problem by a spec.yaml' problem check "$work/blur.py"
+expect 2 'it never says torch. A numpy function is a problem by a spec.yaml' problem check "$work/blur.py" --python /nowhere/python3
 expect 2 'not "r1" (of a run: twagent show r1, twagent list candidates r1)' list r1
 expect 2 'not "runs r1"' list runs r1
 expect 2 'did you mean "softmax"' problem check sofmax

@@ -112,7 +112,8 @@ static int load_torch(struct problem *problem, const char *path, const char *pyt
         return 0;
     BUF_LOCAL(text, 1 << 20);
     struct err ignored;
-    if (file_read(path, &text, &ignored) == 0 && !strstr(buf_text(&text), "torch"))
+    if (err->code == ERR_ENVIRONMENT && file_read(path, &text, &ignored) == 0 &&
+        !strstr(buf_text(&text), "torch"))
         return err_set(
             err, ERR_USAGE,
             "%s is no PyTorch module: it never says torch. A numpy function is a problem "
