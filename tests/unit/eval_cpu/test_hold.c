@@ -77,6 +77,7 @@ static void only_threads_that_are_waited_for_compute(void **state)
         "static void *use[] = {(void *)join, (void *)burn, (void *)one, (void *)flagged, &C0, "
         "use};\n";
     (void)state;
+    kit.call.timeout_ms = 600000; /* none of these hangs */
     for (size_t i = 0; i < sizeof threaded / sizeof threaded[0]; i++) {
         char text[4096];
         unsigned late = 0;
