@@ -7,6 +7,7 @@
 #include "eval/data/timeline.h"
 #include "eval/measure/accuracy.h"
 #include "eval/measure/guard.h"
+#include "eval/measure/low_bits.h"
 #include "eval/measure/session_private.h"
 #include "eval/problem/torch.h"
 
@@ -484,6 +485,8 @@ bool call_verify(struct bench *bench, const struct set *set, const struct arrang
         }
     }
     accuracy_see(bench, set, largest, honest);
+    if (right)
+        low_bits_keep(bench, set, layout);
     bench->evaluation->checks_passed += right;
     timeline_end("call.verify", begun);
     return right;

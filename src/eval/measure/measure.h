@@ -60,10 +60,9 @@ struct bench {
     enum stage stage;
     double estimate_ns;                   /* fastest call of the main shape while it was checked */
     unsigned generation, twin_generation; /* counts runners; which of them the twin belongs to */
-    uint64_t seen; /* bit set: sets of the pool that this generation has met */
-    unsigned warm; /* bit set: slots whose pages this generation has touched */
-    bool ended, timed,
-        never_held;         /* it has its verdict; is timed; its threads are not held again */
+    uint64_t seen;                 /* bit set: sets of the pool that this generation has met */
+    unsigned warm;                 /* bit set: slots whose pages this generation has touched */
+    bool ended, timed, never_held; /* it has its verdict; is timed; its threads are held no more */
     bool fresh;             /* every generation is a process that no candidate was in before */
     bool stays, clocked;    /* calls find the program as the last one left it; go as timed ones */
     bool threaded;          /* it had other threads than the caller's while it was checked */
@@ -81,6 +80,7 @@ struct bench {
     unsigned char guard[GUARD_BYTES]; /* what red zones hold during this call */
     struct accuracy accuracy;
     struct set few;                /* that a win is asked for; shape NULL: not drawn. check.c */
+    struct low_bits *low_bits;     /* outputs that a win is asked for; NULL: none yet */
     struct comparison against;     /* the baseline, once timed */
     struct sanitizing *sanitizing; /* sanitize.h; NULL: nothing was asked of it */
     struct buf notes;              /* lines for metrics.notes */

@@ -10,6 +10,7 @@
 #include "eval/data/timeline.h"
 #include "eval/measure/accuracy.h"
 #include "eval/measure/guard.h"
+#include "eval/measure/low_bits.h"
 #include "eval/measure/measure.h"
 #include "eval/measure/sanitize.h"
 #include "eval/measure/session_private.h"
@@ -262,6 +263,8 @@ static int time_pinned(struct bench *bench, struct err *err)
     if (status == 0 && !bench->ended)
         status = accuracy_of_win(bench, err);
     if (status == 0 && !bench->ended)
+        status = low_bits_of_win(bench, err);
+    if (status == 0 && !bench->ended)
         status = measure_floor(bench, err);
     if (status == 0 && !bench->ended)
         status = measure_steady(bench, err);
@@ -383,6 +386,7 @@ int session_finish(struct session *session, struct err *err)
     baselines_rest(session);
     baselines_hold(session, false);
     set_free(&bench->few);
+    low_bits_free(bench);
     timeline_end("finish.close", begun);
     buf_free(&bench->notes);
     mem_free(bench);

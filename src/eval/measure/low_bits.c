@@ -1,0 +1,151 @@
+/* eval/measure/low_bits: does a win see the lowest bits of its inputs? Behind long sums what a
+ * mantissa of 18 bits loses is less than honest rounding, in each element; but it is known what it
+ * is, and over all elements it shows (check/response.h). Asked of what calls have left, timed ones
+ * among them, on sets like any other: a kernel cannot know which. */
+#include "eval/measure/low_bits.h"
+#include "base/clock.h"
+#include "eval/check/response.h"
+#include "eval/measure/session_private.h"
+#include "eval/sets/wide.h"
+
+#include <math.h>
+
+enum { MANTISSA = 23, ASKED = 19, LEAST = 12 };
+
+/* A share is told where its standard error is no larger. Refused is what then lies more than
+ * `apart` from 1, and four errors more: rounding to 20 bits lies 0.26 from it, cutting to 20 bits
+ * 0.2, to 21 bits either less than 0.1; rounding to 19 bits 0.6, everything below 1. */
+static const double error_most = 0.1, apart = 0.4;
+
+struct suspicion {
+    bool found;
+    size_t input, output;
+    int bits;
+    struct response response;
+};
+
+static void measure(const struct bench *bench, const struct kept *kept, size_t output,
+                    void *const *results, const float *got, struct response *response)
+{
+    const struct placed *placed = &kept->set->shape->layout.outputs[output];
+    response_measure(&bench->session->problem->outputs[output], placed->extents, placed->elements,
+                     kept->set->exact[output], (const double *)results[output], got, response);
+}
+
+/* The definition in float32 may lose them, too: next to a large number small ones have fewer. */
+static int is_honest(struct bench *bench, const struct kept *kept,
+                     const struct suspicion *suspicion, void *const *results, struct err *err)
+{
+    void *honest[OUTPUTS_MAX];
+    struct response response;
+    if (session_compute_honest(bench->session, kept->set, honest, err) != 0)
+        return -1;
+    measure(bench, kept, suspicion->output, results, honest[suspicion->output], &response);
+    return fabs(response.share - 1.0) > apart / 2.0;
+}
+
+/* What the definition errs by itself is in both of its results, and would look like a kernel that
+ * sees nothing. Of numbers four times as far off results are four times as far off, or it is that.
+ */
+static int is_noise(struct bench *bench, const struct kept *kept, const struct suspicion *suspicion,
+                    struct err *err)
+{
+    enum { FEWER = 2 };
+    static const double grown = 8.0; /* in the square; 16 without errors of its own */
+    void *results[OUTPUTS_MAX];
+    struct response coarser;
+    int status = session_coarsen(bench->session, kept->set, suspicion->input,
+                                 suspicion->bits - FEWER, results, err);
+    if (status <= 0)
+        return status < 0 ? -1 : 1;
+    measure(bench, kept, suspicion->output, results, kept->outputs[suspicion->output], &coarser);
+    return coarser.size < grown * suspicion->response.size;
+}
+
+/* 1: it is the kernel; 0: the definition; -1 with *err. */
+static int confirm(struct bench *bench, const struct kept *kept, const struct suspicion *suspicion,
+                   void *const *results, struct err *err)
+{
+    int other = is_honest(bench, kept, suspicion, results, err);
+    if (other == 0)
+        other = is_noise(bench, kept, suspicion, err);
+    return other < 0 ? -1 : other == 0;
+}
+
+/* The most bits of an input at which its share can be told. A step coarser shows twice as well. */
+static int ask_input(struct bench *bench, const struct kept *kept, struct suspicion *suspicion,
+                     struct err *err)
+{
+    void *results[OUTPUTS_MAX];
+    for (int bits = ASKED, lower = 1; lower > 0 && bits >= LEAST; bits -= lower) {
+        int status =
+            session_coarsen(bench->session, kept->set, suspicion->input, bits, results, err);
+        if (status <= 0)
+            return status;
+        lower = 0;
+        for (size_t i = 0; i < bench->session->problem->output_count; i++) {
+            struct response response;
+            if (kept->outputs[i] == NULL)
+                continue;
+            measure(bench, kept, i, results, kept->outputs[i], &response);
+            double off = fabs(response.share - 1.0);
+            if (isfinite(response.error) && response.error > error_most)
+                lower = (int)fmax(lower, fmax(1.0, floor(log2(response.error / error_most))));
+            else if (off > apart + 4.0 * response.error)
+                *suspicion = (struct suspicion){true, suspicion->input, i, bits, response};
+        }
+        if (suspicion->found)
+            return confirm(bench, kept, suspicion, results, err);
+    }
+    return 0;
+}
+
+static int ask(struct bench *bench, const struct kept *kept, struct suspicion *suspicion,
+               struct err *err)
+{
+    bool there = kept->set != NULL && kept->seed == kept->set->seed && kept->set->expected &&
+                 !kept->set->unfit;
+    int status = 0;
+    *suspicion = (struct suspicion){0};
+    for (size_t i = 0; there && i < bench->session->problem->input_count && status == 0; i++) {
+        *suspicion = (struct suspicion){.input = i};
+        status = ask_input(bench, kept, suspicion, err);
+    }
+    return status;
+}
+
+static void refuse(struct bench *bench, const struct suspicion *suspicion)
+{
+    const struct problem *problem = bench->session->problem;
+    const char *input = problem->inputs[suspicion->input].name;
+    bench_reject(
+        bench, VERDICT_REJECTED,
+        arena_printf(bench->arena,
+                     "low precision: the lowest %d of the %d bits of %s's mantissa are cut off or "
+                     "rounded away, however small the error of each element",
+                     MANTISSA - suspicion->bits, MANTISSA, input),
+        arena_printf(bench->arena,
+                     "over all elements %s moves with these bits of %s by %.2f of what it should "
+                     "(standard error %.2f); drawn again: the same\n",
+                     problem->outputs[suspicion->output].name, input, suspicion->response.share,
+                     suspicion->response.error));
+}
+
+int low_bits_of_win(struct bench *bench, struct err *err)
+{
+    struct session *session = bench->session;
+    struct suspicion first, second;
+    uint64_t started = clock_now_ns();
+    double each_ms = wide_believed(session) ? 0.0 : session->exact_ns / 1e6;
+    if (bench->evaluation->finding != FINDING_FASTER || bench->low_bits == NULL ||
+        !bench_affords(bench, each_ms * (double)session->problem->input_count,
+                       "whether the lowest bits of its inputs are seen"))
+        return 0;
+    int status = ask(bench, &bench->low_bits->kept[0], &first, err);
+    if (status > 0) /* one set alone is no verdict */
+        status = ask(bench, &bench->low_bits->kept[1], &second, err);
+    if (status > 0)
+        refuse(bench, &second);
+    session->costs.spent_ms += (double)(clock_now_ns() - started) / 1e6;
+    return status < 0 ? -1 : 0;
+}
