@@ -194,7 +194,7 @@ static const struct fake_entry kernels[] = {{"product", fake_product},
                                             {NULL, NULL}};
 
 static const char spec[] =
-    "name: dense\ndims: {M: 96, N: 80, K: 224}\n"
+    "name: dense\ndims: {M: 96, N: 80, K: 1024}\n"
     "inputs: {A: {shape: [M, K], dtype: float32}, B: {shape: [K, N], dtype: float32}}\n"
     "outputs: {C: {shape: [M, N], dtype: float32}}\nreference: ref_impl.py\n"
     "baselines: {product: product.c}\nflops: 2*M*N*K\ncheck: [{M: 2, N: 9, K: 64}]\n"
