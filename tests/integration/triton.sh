@@ -125,8 +125,10 @@ hash_of() { # TRITON PTXAS: of the question, by a Python that says that it has t
         printf '#!/bin/sh\nprintf "%%s\\n" found "%s" /usr 3.11.0 "%s" "" "%s"\n' "$work" "$1" "$work/wheel" >"$python"
         chmod +x "$python" "$work/wheel/backends/nvidia/bin/ptxas"
     }
-    TWAGENT_TRITON_PYTHON=$python "$twagent" eval "$work/relu" "$work/run.py" --backend cuda --force --effort search 2>&1 \
-        </dev/null | sed -n 's/.*cached as .*_h\([0-9a-f]*\)\.json/\1/p'
+    rm -rf "$work/asked" # a cache with this verdict alone, whatever it is
+    TWAGENT_TRITON_PYTHON=$python TWAGENT_STORE=$work/asked "$twagent" eval "$work/relu" "$work/run.py" --backend cuda \
+        --effort search >/dev/null 2>&1 </dev/null
+    TWAGENT_STORE=$work/asked "$twagent" cache list | sed -n 's/.*_h\([0-9a-f]*\).*/\1/p'
 }
 differ=$(printf '%s\n' "$(hash_of '' '')" "$(hash_of 9.9.0 V1.0.0)" "$(hash_of 9.9.1 V1.0.0)" "$(hash_of 9.9.0 V1.0.1)" \
     "$(hash_of 9.9.0 V1.0.0)" | sort | uniq -c | awk '{printf "%s ", $1 (NF > 1 ? "" : "!")}')
