@@ -1,6 +1,7 @@
 /* What is done where a kernel is nearly too inexact, where a tie decides, and where the definition
  * itself fails the spec's tolerance. */
 #include "eval/measure/accuracy.h"
+#include "eval/measure/low_bits.h"
 #include "one_session.h"
 #include "sums.h"
 
@@ -143,6 +144,7 @@ static void test_precision_where_it_is_timed(void **state)
             fail_msg("%s", f->err.message);
         assert_int_equal(bench.ended, win && !honest);
         set_free(&bench.few);
+        low_bits_free(&bench);
         bench_close(&bench);
         buf_free(&bench.notes);
     }

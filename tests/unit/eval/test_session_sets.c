@@ -2,6 +2,7 @@
  * seeds, the samples of outputs of a call, regions, cancelling between steps. */
 #include "eval/cuda/target.h"
 #include "eval/measure/guard.h"
+#include "eval/measure/low_bits.h"
 #include "eval/sets/helpers.h"
 #include "eval/sets/wide.h"
 
@@ -246,6 +247,7 @@ static void test_spots(void **state)
     bench.output_samples[OUTPUT_SAMPLES / 2].early ^= 1;
     assert_false(call_verify(&bench, set, &arrangement));
     assert_non_null(strstr(evaluation.reason, "after the call had ended"));
+    low_bits_free(&bench);
     bench_close(&bench);
     buf_free(&bench.notes);
 }
@@ -480,21 +482,19 @@ int main(int argc, char **argv)
     int code;
     if (fake_dispatch(argc, argv, &code))
         return code;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_profiles_are_warmed),
-        cmocka_unit_test(test_reduction),
-        cmocka_unit_test(test_sets_are_drawn_anew),
-        cmocka_unit_test(test_what_the_battery_holds),
-        cmocka_unit_test(test_edge_cases_have_rows),
-        cmocka_unit_test(test_sanitized_at_small_work),
-        cmocka_unit_test(test_starts_are_guarded),
-        cmocka_unit_test(test_spots),
-        cmocka_unit_test(test_cancelling_between_steps),
-        cmocka_unit_test(test_a_set_is_left_to_time),
-        cmocka_unit_test(test_regions_grow_and_stop_growing),
-        cmocka_unit_test(test_helpers),
-        cmocka_unit_test(test_wide),
-        cmocka_unit_test(test_wide_from_the_first),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_profiles_are_warmed),
+                                       cmocka_unit_test(test_reduction),
+                                       cmocka_unit_test(test_sets_are_drawn_anew),
+                                       cmocka_unit_test(test_what_the_battery_holds),
+                                       cmocka_unit_test(test_edge_cases_have_rows),
+                                       cmocka_unit_test(test_sanitized_at_small_work),
+                                       cmocka_unit_test(test_starts_are_guarded),
+                                       cmocka_unit_test(test_spots),
+                                       cmocka_unit_test(test_cancelling_between_steps),
+                                       cmocka_unit_test(test_a_set_is_left_to_time),
+                                       cmocka_unit_test(test_regions_grow_and_stop_growing),
+                                       cmocka_unit_test(test_helpers),
+                                       cmocka_unit_test(test_wide),
+                                       cmocka_unit_test(test_wide_from_the_first)};
     return cmocka_run_group_tests_name("session_sets", tests, set_up, tear_down);
 }

@@ -126,7 +126,8 @@ static int make_ready(struct supervisor *tool, const struct asked *asked, struct
 {
     struct gpu_host *host = tool->host;
     const struct call *call = &asked->calls[tool->next];
-    host->facts = &asked->lane->facts;
+    host->facts = &asked->lane->facts; /* and the program: of this request, which may go on */
+    host->program = *asked->program;
     call_copy(call, &host->control->call);
     if (gpu_host_plan(host, call, &host->control->plan, err) != 0 ||
         sizes(asked->program, call, &host->control->sanitize, err) != 0)
