@@ -21,9 +21,6 @@ function(twagent_tests folder)
     target_link_libraries(${target} PRIVATE ${ARGN} PkgConfig::CMOCKA)
     target_compile_definitions(${target} PRIVATE
       TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TEST_BINARY_DIR="${CMAKE_BINARY_DIR}")
-    if(TWAGENT_SANITIZE) # what it tests is optimized; of itself, that would be two thirds of its compile
-      target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O0>)
-    endif()
     add_test(NAME ${folder}/${stem} COMMAND ${target})
     set_tests_properties(${folder}/${stem} PROPERTIES TIMEOUT 300)
   endforeach()
