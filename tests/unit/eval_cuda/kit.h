@@ -12,6 +12,7 @@
 #include "../run_build.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cuda/compile/compile.h"
 #include "eval/cuda/cuda.h"
@@ -34,6 +35,15 @@ static inline bool kit_internal(int argc, char **argv, int *code)
     else
         return false;
     return true;
+}
+
+/* What it starts is this program, with the source's own data. */
+static inline void kit_start_self(void)
+{
+    char *self = file_self_path();
+    setenv("TWAGENT_SELF", self, 1);
+    mem_free(self);
+    setenv("TWAGENT_DATA", TEST_SOURCE_DIR, 1);
 }
 
 /* Skips the test, saying so, where there is no NVRTC. */

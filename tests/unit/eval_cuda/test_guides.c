@@ -68,10 +68,7 @@ int main(int argc, char **argv)
     int code;
     if (kit_internal(argc, argv, &code))
         return code;
-    char *self = file_self_path();
-    setenv("TWAGENT_SELF", self, 1);
-    mem_free(self);
-    setenv("TWAGENT_DATA", TEST_SOURCE_DIR, 1);
+    kit_start_self();
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_guides)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -223,11 +223,8 @@ int main(int argc, char **argv)
         return code;
     if (argc >= 3 && strcmp(argv[1], "runner") == 0)
         return cuda_runner_main(argc - 3, argv + 3);
-    char *self = file_self_path();
-    setenv("TWAGENT_SELF", self, 1);
-    mem_free(self);
+    kit_start_self();
     setenv("TWAGENT_CUDA_DRIVER", TEST_BINARY_DIR "/tests/fakes/libfake_cuda.so", 1);
-    setenv("TWAGENT_DATA", TEST_SOURCE_DIR, 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_facts),
         cmocka_unit_test(test_plans),
