@@ -22,6 +22,7 @@
 enum {
     LOOK_NS = 20000,
     ASLEEP_NS = 2000000,   /* of those that wait: a short sleep is no wait */
+    ASLEEP_LOOKS = 32,     /* and as often: whoever looks may be late, and miss what they did */
     PATIENCE_NS = 1000000, /* CPU time of each that waits in a loop, and twice the usual call's */
     WALL_PART = 4,         /* of the time that is left, by the clock: they may wait for a core */
     STATUS = 6,            /* debug registers: which was hit, and which are on */
@@ -339,6 +340,7 @@ static bool is_over(struct halt *halt, int done, int pidfd)
 struct wait {
     uint64_t ends_ns, awake_ns;
     int64_t before_ns, seen_ns; /* CPU time of all */
+    unsigned asleep;            /* looks in a row */
 };
 
 static struct wait wait_begin(const struct halt *halt, uint64_t deadline_ns)
@@ -346,7 +348,7 @@ static struct wait wait_begin(const struct halt *halt, uint64_t deadline_ns)
     uint64_t now_ns = clock_now_ns();
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
     int64_t cpu_ns = clock_cpu_ns(halt->pid);
-    return (struct wait){now_ns + left_ns / WALL_PART, now_ns, cpu_ns, cpu_ns};
+    return (struct wait){now_ns + left_ns / WALL_PART, now_ns, cpu_ns, cpu_ns, 0};
 }
 
 static bool any_is_ready(const struct halt *halt, int64_t *running)
@@ -371,10 +373,12 @@ static bool all_wait(const struct halt *halt, struct wait *wait)
     const uint64_t now_ns = clock_now_ns();
     const int64_t cpu_ns = clock_cpu_ns(halt->pid);
     int64_t running;
-    if (any_is_ready(halt, &running) || cpu_ns != wait->seen_ns)
-        wait->awake_ns = now_ns;
+    bool awake = any_is_ready(halt, &running) || cpu_ns != wait->seen_ns;
     wait->seen_ns = cpu_ns;
-    return now_ns - wait->awake_ns > ASLEEP_NS ||
+    wait->asleep = awake ? 0 : wait->asleep + 1;
+    if (awake)
+        wait->awake_ns = now_ns;
+    return (wait->asleep > ASLEEP_LOOKS && now_ns - wait->awake_ns > ASLEEP_NS) ||
            cpu_ns - wait->before_ns > running * (int64_t)patience_ns || now_ns > wait->ends_ns;
 }
 

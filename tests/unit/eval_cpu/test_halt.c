@@ -3,7 +3,9 @@
 #include "kit.c" /* each test is one source file */
 
 /* Of a thread that has begun, and of a caller that looks whether it has. What is watched is the
- * fourth element; the thread writes the first eight, the caller the others. */
+ * fourth element; the thread writes the first eight, the caller the others. Whoever computes does
+ * so for milliseconds of its CPU time, however fast the machine is: who has used twice the usual
+ * call's waits in a loop. */
 enum how {
     WRITTEN,
     BEFORE, /* and who writes the ninth waits for that */
@@ -18,7 +20,7 @@ static const struct looking {
     enum how how;
 } looking[] = {
     {"looks", "", "ask = 1; while (!begun) ; rest(C);", false, WRITTEN},
-    {"looks, and is slow", "", "ask = 1; while (!begun) ; rest(C); burn(1000000);", false, WRITTEN},
+    {"looks, and is slow", "", "ask = 1; while (!begun) ; rest(C); burn(2);", false, WRITTEN},
     {"waits in a loop", "", "ask = 1; rest(C); while (!over) ;", true, WRITTEN},
     {"waits in the kernel", "", "ask = 1; rest(C); while (sem_wait(&told)) ;", true, WRITTEN},
     {"makes it, and looks", "#define MADE\n",
@@ -30,38 +32,40 @@ static const struct looking {
      "pthread_t t; pthread_create(&t, 0, looks, C); pthread_join(t, 0);", false, WRITTEN},
     {"waits for another that waits", "",
      "pthread_t t; pthread_create(&t, 0, waits, C); pthread_join(t, 0);", true, WRITTEN},
-    {"looks at one that comes late", "", "slow = 1; ask = 1; rest(C); if (!begun) while (!over) ;",
+    {"looks at one that comes late", "", "slow = 2; ask = 1; rest(C); if (!begun) while (!over) ;",
      false, BEFORE},
-    {"waits for one that comes late", "", "slow = 1; ask = 1; rest(C); while (!over) ;", true,
+    {"waits for one that comes late", "", "slow = 2; ask = 1; rest(C); while (!over) ;", true,
      BEFORE},
     {"waits for one that waits for it", "", "hand = 1; ask = 1; rest(C); hand = 0; while (!over) ;",
      true, BEFORE},
     {"copies from one that has begun", "",
-     "to = own; from = A; ask = 1; while (!begun) ; burn(1000000); copy(C); rest(C);", false, READ},
+     "to = own; from = A; ask = 1; while (!begun) ; burn(2); copy(C); rest(C);", false, READ},
     {"copies from one that is done", "",
      "to = own; from = A; ask = 1; while (!over) ; copy(C); rest(C);", true, READ},
-    {"looks, and feels nobody", "", "middle = 3; ask = 1; while (!begun) ; rest(C); burn(6000000);",
+    {"looks, and feels nobody", "", "middle = 6; ask = 1; while (!begun) ; rest(C); burn(12);",
      false, SEEN},
-    {"waits, and feels nobody", "", "middle = 1; ask = 1; rest(C); while (!over) ;", true, SEEN},
-    {"looks at any moment", "", "middle = 4; ask = 1; while (!begun) ; rest(C); burn(6000000);",
-     false, MOMENT},
-    {"waits at any moment", "", "middle = 4; ask = 1; rest(C); while (!over) ;", true, MOMENT},
+    {"waits, and feels nobody", "", "middle = 2; ask = 1; rest(C); while (!over) ;", true, SEEN},
+    {"looks at any moment", "", "middle = 8; ask = 1; while (!begun) ; rest(C); burn(12);", false,
+     MOMENT},
+    {"waits at any moment", "", "middle = 8; ask = 1; rest(C); while (!over) ;", true, MOMENT},
 };
 
 static const char threads_of_it[] =
     "#include <pthread.h>\n#include <semaphore.h>\n#include <stdint.h>\n#include <time.h>\n"
     "static volatile int ask, begun, over, slow, middle, hand;\nstatic float *volatile to, own[8];"
     "\nstatic const volatile float *volatile from;\nstatic sem_t told;\n"
-    "static void burn(int n) { for (volatile int i = 0; i < n; i++) ; }\n"
-    "static void part(void) { burn(slow * 1000000); while (hand) ; begun = 1;"
-    " for (int i = 0; i < 8; i++) { if (i == 4) burn(middle * 1000000);"
+    "static long used_us(void) { struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);"
+    " return t.tv_sec * 1000000 + t.tv_nsec / 1000; }\n"
+    "static void burn(int ms) { for (long end = used_us() + ms * 1000L; used_us() < end;) ; }\n"
+    "static void part(void) { burn(slow); while (hand) ; begun = 1;"
+    " for (int i = 0; i < 8; i++) { if (i == 4) burn(middle);"
     " *(volatile float *)&to[i] = from ? 1 + 0 * from[i] : 1; } over = 1; sem_post(&told); }\n"
     "static void *once(void *p) { part(); return p; }\n"
     "static void *kept(void *p) { for (;;) { while (!ask) ; ask = 0; part(); } return p; }\n"
     "static void rest(float *C) { for (int i = 8; i < 35; i++) *(volatile float *)&C[i] = 1; }\n"
     "static void copy(float *C) { for (int i = 0; i < 8; i++) C[i] = own[i], own[i] = 0; }\n"
     "static void *looks(void *C) { ask = 1; while (!begun) ; rest(C);"
-    " burn(3000000); return C; }\n"
+    " burn(6); return C; }\n"
     "static void *waits(void *C) { ask = 1; rest(C); while (!over) ; return C; }\n"
     "static void *use[] = {(void *)kept, (void *)once, (void *)copy, (void *)looks, (void *)waits,"
     " use};\n"
@@ -80,7 +84,7 @@ static struct watch watch_of(enum how how)
         .late = how >= SEEN,
         .at_ns = how == MOMENT ? 6000000 : 0,
         .outputs = kit.region.outputs,
-        .usual_ns = 5000000};
+        .usual_ns = 10000000};
     if (how == READ)
         watch.items[0] = (struct watched){kit.layout.inputs[0].offset + 3 * sizeof(float), 4, true};
     return watch;
