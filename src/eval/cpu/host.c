@@ -288,6 +288,8 @@ static int call_runner(struct subject *subject, const struct call *call, uint64_
         return err_set(err, ERR_CHILD, THREADS_MESSAGE, HOLD_THREADS_MOST);
     }
     if (thread_state(subject->pid, subject->pid) == 'Z') { /* another would answer, never held */
+        if (host_wait_warm(&host->base, err) != 0) /* or all of them have ended, for a reason */
+            return -1;
         host_end(&host->base);
         return err_set(err, ERR_CHILD, "the thread that is called has ended");
     }

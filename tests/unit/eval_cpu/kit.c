@@ -60,7 +60,7 @@ void kit_open(struct kit *kit)
                      &kit->err));
     MUST(region_open(kit->layout.inputs_bytes + 4 * 4096, kit->layout.outputs_bytes, &kit->region,
                      &kit->err));
-    call_make(&kit->layout, 0, 5000, &kit->call);
+    call_make(&kit->layout, 0, KIT_HANG_MS, &kit->call);
     for (size_t i = 0; i < 2; i++)
         for (size_t j = 0; j < kit->layout.inputs[i].elements; j++)
             input(kit, i)[j] = (float)((int)(j * 7 + i) % 11 - 5);

@@ -50,6 +50,8 @@ struct kit {
     char folder[64];
 };
 
+enum { KIT_HANG_MS = 120000 }; /* of a call that ends by itself, however late */
+
 /* The dims are 7, 5, 3; inputs are small integers, so that every order of sums is exact. */
 void kit_open(struct kit *kit);
 void kit_close(struct kit *kit);
