@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/value.h"
-#include "fake_backend.h"
+#include "fake_device.h"
 #include "process/python_child.h"
 
 #include <fcntl.h>

@@ -230,9 +230,9 @@ static int fake_build(struct arena *arena, const struct lane_facts *lane,
     argv[0] = arena_strdup(arena, self);
     argv[1] = "compile";
     argv[2] = name;
-    *build =
-        (struct build){.artifact = name,
-                       .spec = {.argv = argv, .env = env, .timeout_ms = 20000, .output_max = 4096}};
+    *build = (struct build){
+        .artifact = name,
+        .spec = {.argv = argv, .env = env, .timeout_ms = 600000, .output_max = 4096}};
     return 0;
 }
 

@@ -53,6 +53,7 @@ static void begin(struct fixture *f, const char *line, struct session_options op
     snprintf(path, sizeof path, "%s/7_fake.py", f->folder.path);
     options.folder = f->builds.path;
     options.time_budget_ms = 10;
+    options.call_timeout_ms = 600000; /* none of these hangs */
     if (problem_load(path, &f->problem, &f->err) != 0 ||
         fake_probe(&core, 1, false, f->arena, &f->lane, &f->err) != 0)
         fail_msg("%s", f->err.message);

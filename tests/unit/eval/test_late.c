@@ -71,16 +71,6 @@ static const struct fake_entry kernels[] = {{"product", fake_product},
                                             {"right_at_main", right_at_main},
                                             {NULL, NULL}};
 
-static int open_on_device(const struct lane_facts *lane, const struct region *region,
-                          const char *artifact, const struct program *program, bool fresh,
-                          struct subject **subject, struct err *err)
-{
-    int status = fake_open(lane, region, artifact, program, fresh, subject, err);
-    if (status == 0)
-        (*subject)->device_clock = true;
-    return status;
-}
-
 /* Says in builds/log what is built; all of `waits` waits for builds/go. */
 static int build_and_say(struct arena *arena, const struct lane_facts *lane,
                          const struct problem *problem, const struct candidate *candidate,
@@ -371,7 +361,7 @@ static void test_compiles_ahead(void **state)
     struct fixture *fixture = (struct fixture *)*state;
     send_text(fixture,
               "{\"op\":\"open\",\"id\":\"o\",\"problem\":\"%s\",\"baseline\":\"product\","
-              "\"time_budget_ms\":10,\"call_timeout_ms\":20000,\"memory_bytes\":1000000,"
+              "\"time_budget_ms\":10,\"call_timeout_ms\":600000,\"memory_bytes\":1000000,"
               "\"ahead\":{\"name\":\"c.c\",\"source\":\"%s\",\"tune\":{\"T\":3},"
               "\"space\":true}}\n",
               fixture->folder.path, source);
@@ -402,7 +392,7 @@ int main(int argc, char **argv)
     fake_kernels = kernels;
     struct backend device = fake_backend;
     device.device = fake_gpu = fake_costs = true;
-    device.open = open_on_device;
+    device.open = fake_open_on_device;
     device.build = build_and_say;
     device.narrows = narrows;
     device.lock_folder = getenv("TMPDIR");

@@ -2,7 +2,7 @@
 #include "../normal.h"
 #include "eval/measure/timing.h"
 
-#include "fake_backend.h"
+#include "fake_device.h"
 #include "measured.h"
 
 #include <math.h>
@@ -370,10 +370,11 @@ static void test_what_a_final_says(void **state)
 
 /* --- the floor --- */
 
+/* By a device's clock: none is slow by chance. */
 static void slow_product(const struct fake_call *call)
 {
-    for (int i = 0; i < 100; i++)
-        fake_product(call);
+    *call->cost_ns = 100 * FAKE_COST_NS;
+    fake_product(call);
 }
 
 static const struct fake_entry kernels[] = {
@@ -392,17 +393,22 @@ static struct evaluation measure_one(double ceiling, const char *source, const c
     struct err err = {0};
     struct arena *arena = arena_new();
     int core = 0;
+    struct backend backend = fake_backend;
     fake_kernels = kernels;
     fake_ceiling = ceiling;
+    fake_gpu = fake_costs = other != NULL;
+    if (other != NULL)
+        backend.open = fake_open_on_device;
     fake_problem(&folder, "def reference(A, B):\n    return A @ B\n", "");
     folder_make(&builds);
     struct session_options options = {.folder = builds.path,
                                       .baseline = "product",
+                                      .call_timeout_ms = 600000,
                                       .time_budget_ms = 10,
                                       .memory_bytes = 1 << 20};
     assert_int_equal(problem_load(folder.path, &problem, &err), 0);
     assert_int_equal(fake_probe(&core, 1, true, arena, &lane, &err), 0);
-    assert_int_equal(session_open(problem, &fake_backend, &lane, &options, &session, &err), 0);
+    assert_int_equal(session_open(problem, &backend, &lane, &options, &session, &err), 0);
     assert_int_equal(candidate_parse(problem, "c.c", source, strlen(source), &candidate, &err), 0);
     tune_at(candidate, 0, &tune);
     if (other != NULL) {

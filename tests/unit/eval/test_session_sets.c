@@ -198,10 +198,10 @@ static int count_sanitized(const struct lane_facts *lane, const struct region *r
 static void test_sanitized_at_small_work(void **state)
 {
     struct fixture *f = (struct fixture *)*state, own = *f;
-    const struct session_options options = {
+    struct session_options options = {
         .folder = f->builds.path, .baseline = "product", .memory_bytes = 1 << 20};
     struct backend backend = fake_backend;
-    backend.sanitize = count_sanitized;
+    backend.sanitize = count_sanitized, options.call_timeout_ms = 60000;
     fake_problem(&own.folder, "def reference(A, B):\n    return A @ B\n", "");
     folder_put(&own.folder, "spec.yaml",
                "name: work\ndims: {M: 24, N: 20, K: 28}\n"

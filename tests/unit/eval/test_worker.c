@@ -6,12 +6,12 @@
 
 #include <glob.h>
 
-/* Long enough for any word to come before its end. */
-static void sleeps(const struct fake_call *f)
+/* Any word comes before its end. */
+static void stays(const struct fake_call *f)
 {
-    struct timespec rest = {.tv_nsec = 200000000};
-    nanosleep(&rest, NULL);
-    fake_product(f);
+    (void)f;
+    for (;;)
+        pause();
 }
 
 static void is_slow(const struct fake_call *f)
@@ -40,19 +40,9 @@ static void waits(const struct fake_call *f)
     fake_product(f);
 }
 
-static const struct fake_entry kernels[] = {{"product", fake_product}, {"sleeps", sleeps},
+static const struct fake_entry kernels[] = {{"product", fake_product}, {"stays", stays},
                                             {"is_slow", is_slow},      {"zeros", zeros},
                                             {"waits", waits},          {NULL, NULL}};
-
-static int open_on_device(const struct lane_facts *lane, const struct region *region,
-                          const char *artifact, const struct program *program, bool fresh,
-                          struct subject **subject, struct err *err)
-{
-    int status = fake_open(lane, region, artifact, program, fresh, subject, err);
-    if (status == 0)
-        (*subject)->device_clock = true;
-    return status;
-}
 
 static const double MEASURED = 8e9; /* by the worker that has a "device" or is a "host" */
 
@@ -219,6 +209,11 @@ static void compile_beside(struct fixture *fixture, bool device)
     evaluate(fixture, "a", "waits", "full");
     (void)read_until(fixture, "a", "time", "");
     evaluate(fixture, "b", "product", "search");
+    while (device && !compiles) {
+        const struct value *value = record(fixture);
+        compiles = strcmp(value_text(value, "id", ""), "b") == 0 &&
+                   strcmp(value_text(value, "stage", ""), "compile") == 0;
+    }
     for (int turns = 0; turns < 3; turns++) { /* by the last answer b has had its turn */
         send_text(fixture, "{\"op\":\"dance\",\"id\":\"d\"}\n");
         compiles = read_until(fixture, "d", "", "b") || compiles;
@@ -245,7 +240,7 @@ static void test_cancelling(void **state)
 {
     struct fixture *fixture = (struct fixture *)*state;
     open_problem(fixture);
-    evaluate(fixture, "slow", "sleeps", "full");
+    evaluate(fixture, "slow", "stays", "full");
     for (const struct value *value = record(fixture);
          strcmp(value_text(value, "stage", ""), "check") != 0;)
         value = record(fixture);
@@ -280,7 +275,7 @@ static void test_the_end(void **state)
     char pattern[100];
     glob_t found;
     open_problem(fixture);
-    evaluate(fixture, "slow", "sleeps", "full");
+    evaluate(fixture, "slow", "stays", "full");
     record(fixture);
     close(fixture->child.input);
     fixture->child.input = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -433,7 +428,7 @@ int main(int argc, char **argv)
         return worker_main(&(struct worker_options){.backend = &fake_backend});
     struct backend device = fake_backend;
     device.device = true;
-    device.open = open_on_device;
+    device.open = fake_open_on_device;
     fake_identity = "a fake";
     fake_ceiling = MEASURED;
     bool host = argc >= 2 && strcmp(argv[1], "host") == 0;
