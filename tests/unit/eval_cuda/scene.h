@@ -23,6 +23,8 @@
 
 #define FAKES TEST_BINARY_DIR "/tests/fakes/"
 
+enum { SCENE_HANG_MS = 120000 }; /* of a call that ends by itself, however late */
+
 struct scene {
     char folder[64];
     struct arena *arena;
@@ -99,7 +101,7 @@ static inline void scene_begin(struct scene *scene)
     assert_int_equal(region_open(2 * scene->layout.inputs_bytes, scene->layout.outputs_bytes,
                                  &scene->region, &scene->err),
                      0);
-    call_make(&scene->layout, scene->layout.inputs_bytes, 2000, &scene->call);
+    call_make(&scene->layout, scene->layout.inputs_bytes, SCENE_HANG_MS, &scene->call);
 }
 
 /* The candidate of these lines of YAML under `launch`, in place of the one before. */

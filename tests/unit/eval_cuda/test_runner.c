@@ -250,9 +250,8 @@ static void test_faults(void **unused)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         for (int timed = 0; timed < 2; timed++) {
             scene.call.timed = timed;
-            scene.call.timeout_ms = rows[i].code == ERR_TIMEOUT ? 100 : 120000;
-            assert_int_equal(open_bare(&scene, rows[i].entry), 0);
-            assert_int_equal(call(&scene, &elapsed_ns), -1);
+            fail_at(&scene, arena_printf(scene.arena, "  - {entry: %s, grid: 1, block: 1}\n",
+                                         rows[i].entry));
             assert_int_equal(scene.err.code, rows[i].code);
             assert_non_null(strstr(scene.err.message, rows[i].says));
             assert_false(scene.subject->renew(scene.subject));
@@ -267,7 +266,6 @@ static void test_faults(void **unused)
 static void test_names_the_entry(void **unused)
 {
     struct scene scene;
-    uint64_t elapsed_ns;
     (void)unused;
     static const struct {
         const char *entry, *says, *says_of_graph;
@@ -285,9 +283,7 @@ static void test_names_the_entry(void **unused)
                              relu, relu, rows[i].entry);
             const char *says = timed ? rows[i].says_of_graph : rows[i].says;
             scene.call.timed = timed;
-            scene.call.timeout_ms = strcmp(rows[i].entry, "fake_hang") == 0 ? 100 : 120000;
-            assert_int_equal(scene_open(&scene, launches), 0);
-            assert_int_equal(call(&scene, &elapsed_ns), -1);
+            fail_at(&scene, launches);
             if (strncmp(scene.err.message, says, strlen(says)) != 0)
                 fail_msg("%s", scene.err.message);
         }
@@ -373,7 +369,9 @@ static void test_clocks_agree(void **unused)
     setenv("FAKE_CUDA_DRIFT", "1", 1);
     begin(&scene);
     assert_int_equal(open_entry(&scene, "fake_relu"), 0);
-    assert_int_equal(call(&scene, &elapsed_ns), -1);
+    int tries = 0; /* a runner that was stopped around its events leaves room for any drift */
+    while (call(&scene, &elapsed_ns) == 0)
+        assert_true(++tries < 20);
     assert_int_equal(scene.err.code, ERR_PROTOCOL);
     unsetenv("FAKE_CUDA_DRIFT");
     scene_end(&scene);

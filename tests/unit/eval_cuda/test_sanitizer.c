@@ -359,7 +359,7 @@ static void test_cancelled(void **unused)
     assert_int_equal(pthread_join(later.thread, NULL), 0);
     sanitizer_hold(HOLD_NOTHING);
     scene.err = (struct err){0};
-    scene.call.timeout_ms = 120000;
+    scene.call.timeout_ms = SCENE_HANG_MS;
     assert_int_equal(sanitize(&scene, "fake_relu"), 0);
     end(&scene);
 }
