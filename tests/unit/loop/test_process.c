@@ -21,7 +21,6 @@ static void test_ends(void **state)
         {"raise", "11", 60000, PROCESS_SIGNALED, SIGSEGV, "killed by SIGSEGV"},
         {"raise", "9", 60000, PROCESS_SIGNALED, SIGKILL, "killed by SIGKILL"},
         {"sleep", "60000", 50, PROCESS_TIMEOUT, SIGTERM, "stopped after 0.1 s"},
-        {"ignore-term", "60000", 200, PROCESS_TIMEOUT, SIGKILL, "stopped after 0.2 s"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct child child = {.spec = {.argv = ARGV(cases[i].mode, cases[i].argument),
@@ -35,6 +34,24 @@ static void test_ends(void **state)
         assert_string_equal(describe(&child), cases[i].words);
         process_free(child.process);
     }
+}
+
+/* One that was stopped before it could refuse to be is no such case: it has longer then. */
+static void test_one_that_does_not_stop(void **state)
+{
+    (void)state;
+    int status = SIGTERM;
+    for (uint64_t timeout_ms = 100; status == SIGTERM; timeout_ms *= 2) {
+        struct child child = {.spec = {.argv = ARGV("ignore-term", "600000"),
+                                       .timeout_ms = timeout_ms,
+                                       .kill_after_ms = 50}};
+        run(&child);
+        assert_int_equal(process_outcome(child.process), PROCESS_TIMEOUT);
+        assert_memory_equal(describe(&child), "stopped after ", 14);
+        status = process_status(child.process);
+        process_free(child.process);
+    }
+    assert_int_equal(status, SIGKILL);
 }
 
 static void test_cannot_start(void **state)
@@ -231,7 +248,7 @@ static void test_limits(void **state)
     run(&child);
     assert_string_equal(OUTPUT(&child), "as none\nfsize none\ncpu none\ncore 0\n");
     process_free(child.process);
-    child = (struct child){.spec = {.argv = ARGV("spin"), .cpu_max_s = 1, .timeout_ms = 60000}};
+    child = (struct child){.spec = {.argv = ARGV("spin"), .cpu_max_s = 1, .timeout_ms = 600000}};
     run(&child);
     assert_int_equal(process_outcome(child.process), PROCESS_SIGNALED);
     assert_string_equal(describe(&child), "killed by SIGXCPU");
@@ -340,6 +357,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_one_that_does_not_stop),
         cmocka_unit_test(test_cannot_start),
         cmocka_unit_test(test_bad_descriptor),
         cmocka_unit_test(test_flood_is_cut_and_counted),
