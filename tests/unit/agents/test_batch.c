@@ -8,6 +8,9 @@
 
 /* Long enough that all of a test's requests have come, on a busy machine, too. */
 static const struct batch_terms terms = {.gather_ms = 150, .poll_ms = 10, .wait_ms = 600000};
+/* Ever longer ones: however late it is killed, a process has not come to its end. */
+static const struct batch_terms long_rests = {
+    .gather_ms = 150, .poll_ms = 3600000, .wait_ms = 36000000};
 static const struct batch_terms brief = {.gather_ms = 5, .poll_ms = 5, .wait_ms = 600000};
 
 static const struct codec *const codecs[] = {&codec_openai, &codec_responses, &codec_anthropic,
@@ -304,11 +307,13 @@ static void run_and_die(const struct model *model)
 static void test_killed(void **state)
 {
     (void)state;
-    const char *const faults[] = {"@look status code=503 times=200", NULL};
+    static const char *const faults[] = {"@look status code=503 times=20", NULL};
     for (size_t i = 0; i < COUNT(codecs); i++) {
         struct provider provider = provider_start(faults, "good");
-        const struct model model = model_of(codecs[i], provider.url);
+        struct model model = model_of(codecs[i], provider.url);
+        model.batch = &long_rests;
         run_and_die(&model);
+        model.batch = &terms;
         struct scene *scene = ask_many(&model, 4);
         scene_run(scene);
         provider_stop(&provider);

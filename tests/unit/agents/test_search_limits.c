@@ -13,6 +13,26 @@ struct taken {
     struct attempt *attempt;
 };
 
+static uint64_t stands_still(void *context)
+{
+    (void)context;
+    return UINT64_C(1000000000000000); /* longer ago than any budget began */
+}
+
+static int clock_stops(void **state)
+{
+    (void)state;
+    clock_inject(stands_still, NULL);
+    return 0;
+}
+
+static int clock_goes_on(void **state)
+{
+    (void)state;
+    clock_inject(NULL, NULL);
+    return 0;
+}
+
 static bool under_load; /* when the ceilings were measured */
 
 static struct taken take(struct search_options options, double floor_ns, double time_ns,
@@ -356,5 +376,5 @@ int main(void)
         cmocka_unit_test(test_waits),         cmocka_unit_test(test_grace),
         cmocka_unit_test(test_short_of_time),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, clock_stops, clock_goes_on);
 }

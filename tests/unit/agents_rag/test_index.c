@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -291,14 +292,14 @@ static void ranks_what_is_meant(void **state)
 
 struct searching {
     struct place *place;
-    volatile bool end;
-    size_t searches, wrong;
+    atomic_bool end;
+    atomic_size_t searches, wrong;
 };
 
 static void *search_on(void *argument)
 {
     struct searching *searching = argument;
-    while (!searching->end) {
+    while (!atomic_load(&searching->end)) {
         struct arena *arena = arena_new();
         struct rag_query query = {.text = "steady"};
         struct rag_passage *items;
@@ -333,11 +334,12 @@ static void searches_see_one_snapshot(void **state)
         assert_int_equal(rag_update(place->rag, &place->change, &place->err), 0);
         assert_int_equal(place->change.changed, 2);
     }
-    searching.end = true;
+    while (atomic_load(&searching.searches) == 0)
+        usleep(1000);
+    atomic_store(&searching.end, true);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(searching.wrong, 0);
-    assert_true(searching.searches > 0);
 }
 
 /* Opens and asks in a child, as a run does: 0 where all was well, 1 where the damage was told. */
