@@ -11,6 +11,7 @@ import time
 PR_SET_CHILD_SUBREAPER = 36
 GONE_CPU_S = 2.0  # of its own CPU time, that is: nobody is to blame for a machine that gives none
 HANG_S = 300      # what is waited for without end is a hang
+TRIES = 8         # of a moment that is missed where the machine is faster, or stands still in this process alone
 EXIT_WIN, EXIT_NONE, EXIT_STOPPED = 0, 1, 4
 TICKS = os.sysconf("SC_CLK_TCK")
 ENDS = ("kept", "rejected", "failed")
@@ -233,9 +234,10 @@ class Run:
             return file.read().split("\n")
 
     def wait_for(self, text, limit_s=HANG_S):
-        end, seen = time.monotonic() + limit_s, ""
+        end, seen, running = time.monotonic() + limit_s, "", True
         with open(self.log, errors="replace") as file:
-            while time.monotonic() < end and self.running():
+            while time.monotonic() < end and running:
+                running = self.running()  # before it is read: what it said last counts
                 seen = seen[-len(text):] + file.read()
                 if text in seen:
                     return True

@@ -1,9 +1,10 @@
 """A compiler that has long to go dies with the agent and with the worker, its driver's children too."""
 import os
+import signal
 import sys
 import time
 
-from kill_common import Checks, Leaving, Run, adopt_orphans, kill, listed, make_problem, read_process, wait_alone
+from kill_common import (TRIES, Checks, Leaving, Run, adopt_orphans, kill, listed, make_problem, read_process, wait_alone)
 
 STATEMENTS = 6000  # ten seconds and more of gcc -O3
 
@@ -27,14 +28,25 @@ def living(processes):
     return [new for old, new in zip(processes, now) if new and new.started == old.started and new.state not in "ZX"]
 
 
-def one(check, twagent, problem, store, work, role):
-    run = Run(twagent, problem, store, work)
-    check(run.wait_for("compiling"), "no candidate was compiled:\n" + run.tail())
-    while run.running() and not any(each.cpu_s > 0.1 for each in compilers(run)):  # at work
+def at_work(run):
+    """Compilers amid their work, which stand still there: none ends before it has lost its parents."""
+    found = []
+    while run.running() and not found:
+        found = living([each for each in compilers(run) if each.cpu_s > 0.1 and kill(each, signal.SIGSTOP)])
         time.sleep(0.01)
-    found = compilers(run)
+    return found
+
+
+def one(check, twagent, problem, store, work, role):
+    for attempt in range(TRIES):
+        run = Run(twagent, problem, "%s-%s-%d" % (store, role, attempt), work)
+        found = at_work(run)
+        if found:
+            break
     victim = next((each for each in listed(os.getpid()) if each.role == role), None)
     killed = victim is not None and kill(victim)
+    for each in found:
+        kill(each, signal.SIGCONT)
     leaving = Leaving()
     while not leaving.over(left := living(found)):
         time.sleep(0.01)

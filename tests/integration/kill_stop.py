@@ -1,11 +1,12 @@
-"""A person's stop: once ends soon with everything saved, twice ends at once; nobody is left behind. That twice is at once
-is held against once, beside it on the same machine: what is measured stands still, and once waits for it for a while."""
+"""A person's stop: once ends soon with everything saved, twice ends at once; nobody is left behind. Where what is measured
+stands still once waits for it, for as long as a timer of the agent's runs, and twice is over before that can have fired."""
 import os
 import signal
 import sys
 import time
 
-from kill_common import (EXIT_STOPPED, EXIT_WIN, Checks, Run, adopt_orphans, ask, kill, listed, make_problem, wait_alone)
+from kill_common import (EXIT_STOPPED, EXIT_WIN, TRIES, Checks, Run, adopt_orphans, ask, kill, listed, make_problem,
+                         wait_alone)
 
 SEARCHING, VERIFYING = "kept", "run.final"  # words of the log by which a phase is known
 CASES = (  # signals, sent once this word is in the log, and so long after it
@@ -19,6 +20,7 @@ CASES = (  # signals, sent once this word is in the log, and so long after it
     ((signal.SIGINT, signal.SIGINT), VERIFYING, 0.3),
 )
 BETWEEN_S = 0.1  # two signals of one kind that come together count as one
+SOFT_STOP_S = 6.0  # of src/agents/search/search.c
 
 
 def send(run, signals):
@@ -37,9 +39,8 @@ class Place:
         self.number += 1
         return Run(self.twagent, self.problem, self.store, self.work, "--rounds", rounds, "--branching", "2")
 
-    def ended(self, run, signals, name):
-        """The run after its signals: code, record, how many of its candidates had ended."""
-        sent = time.monotonic()
+    def ended(self, run, signals, name, sent):
+        """The run after its signals, the first of them at `sent`: code, seconds, how many of its candidates had ended."""
         code = run.wait()
         took = time.monotonic() - sent
         _, left = wait_alone()
@@ -59,23 +60,24 @@ class Place:
         self.check(all(each["state"] == "kept" for each in ended), name + "refused: %s" % [each["reason"] for each in ended])
         return code, took, len(ended)
 
-    def over(self):
-        """Whether the last run came to its own end: the machine was faster than the signal."""
+    def over(self, run):
+        """Whether it came to its own end: the machine was faster than the signal."""
+        run.wait()
         _, runs, _ = ask(self.twagent, self.store, "list", "runs")
         return any(each["id"] == "r%d" % self.number and each["state"] == "done" for each in runs or [])
 
     def one(self, signals, word, delay):
         name = "%s %s: " % ("+".join(each.name for each in signals), "after '%s' + %.2f s" % (word, delay))
-        run = self.start("1" if word == VERIFYING else "8")
-        if not self.check(run.wait_for(word), name + "never got there:\n" + run.tail()):
-            run.wait(1)
-            return
-        time.sleep(delay)
-        send(run, signals)
-        if not run.running() and self.over() and delay > 0.001:
-            self.one(signals, word, delay / 3)
-            return
-        code, took, kept = self.ended(run, signals, name)
+        for attempt in range(TRIES):
+            run = self.start("1" if word == VERIFYING else "8")
+            there = run.wait_for(word)
+            time.sleep(delay / 3 ** attempt)
+            sent = time.monotonic()
+            send(run, signals)
+            if not self.over(run):
+                break
+        self.check(there, name + "never got there:\n" + run.tail())
+        code, took, kept = self.ended(run, signals, name, sent)
         print("  %-15s %-10s + %.2f s: %5.2f s, exit %s, %d kept" %
               ("+".join(each.name for each in signals), word, delay, took, code, kept), flush=True)
 
@@ -89,12 +91,20 @@ class Place:
                 time.sleep(BETWEEN_S)  # what it has said is read
                 _, candidates, _ = ask(self.twagent, self.store, "list", "candidates", "r%d" % self.number)
                 if any(each["state"] in ("checking", "timing") for each in candidates or []):
+                    sent = time.monotonic()
                     send(run, signals)
-                    return self.ended(run, signals, name)[1]
+                    return self.ended(run, signals, name, sent)[1]
                 kill(worker, signal.SIGCONT)
             time.sleep(0.01)
-        self.check(False, name + "never was:\n" + run.tail())
         return None
+
+    def takes(self, count, words, right):
+        """One of some: a machine may stand still, and a worker that was seen amid a measurement may have ended it."""
+        took_s = []
+        while len(took_s) < TRIES and not any(each is not None and right(each) for each in took_s):
+            took_s.append(self.stuck((signal.SIGINT,) * count))
+        self.check(took_s[-1] is not None and right(took_s[-1]), "stuck worker: %s: %s" % (words, took_s))
+        print("  stuck worker: %s: %s s" % (words, took_s), flush=True)
 
 
 def main():
@@ -104,13 +114,8 @@ def main():
     place = Place(check, twagent, make_problem(work + "/mm", source), work)
     for case in CASES:
         place.one(*case)
-    for attempt in range(3):  # the difference is six seconds: a machine that took those from one of two is asked again
-        once, twice = (place.stuck((signal.SIGINT,) * count) for count in (1, 2))
-        if once is None or twice is None or twice < once / 2:
-            break
-    if once is not None and twice is not None:
-        check(twice < once / 2, "twice took %.2f s where once took %.2f s" % (twice, once))
-        print("  stuck worker: once %.2f s, twice %.2f s" % (once, twice), flush=True)
+    place.takes(1, "once waits", lambda took_s: took_s > SOFT_STOP_S - 0.5)  # a loop's clock is late by a turn
+    place.takes(2, "twice does not", lambda took_s: took_s < SOFT_STOP_S)
     check.write(result)
 
 
