@@ -125,7 +125,7 @@ kill $server; wait $server 2>/dev/null
 
 # --- a run with a model, paused, gone on with, stopped
 serve --by-content "$work/sources" --latency-ms 50-200
-"$twagent" run "$work/mm" --model openai/test --base-url "$url" --rounds 200 --branching 3 --implementations 1 \
+"$twagent" run "$work/mm" --model openai/test --base-url "$url" --rounds 5000 --branching 3 --implementations 1 \
     --seed 5 --budget-tokens 100000000 >run.out 2>run.err &
 run=$!
 await evaluated_more 3; say $? "the run gets to its first evaluations: $(cat run.err)"
@@ -134,8 +134,10 @@ has out 'running, process' 'status says that it runs'
 has out 'openai/test' 'status names the model'
 has out 'not priced' 'status says that dollars are not known'
 [ "$(field live)" = True ]; say $? 'status --json says that it is live'
-"$twagent" pause r1 >out 2>&1; say $? "pause: $(cat out)"
-has out 'r1 is paused' 'pause says so'
+told() { # TEXT ARGUMENTS...: a command that says, after five seconds, that it has asked is told again
+    "$twagent" "${@:2}" >out 2>&1 && grep -qF "$1" out
+}
+await told 'r1 is paused' pause r1; say $? "pause: $(cat out)"
 has out 'twagent resume r1' 'pause says how to go on'
 "$twagent" status >out 2>&1
 has out 'PAUSED since' 'status says since when'
@@ -147,8 +149,7 @@ quiet_for() { # a paused run neither asks nor measures, once what was under way 
 }
 await quiet_for; say $? 'nothing is evaluated while it is paused'
 "$twagent" resume r1 --rounds 3 >out 2>&1; [ $? -eq 2 ]; say $? "options cannot change a run that goes on: $(cat out)"
-"$twagent" resume >out 2>&1; say $? "resume, without its name, of a paused run: $(cat out)"
-has out 'r1 goes on' 'resume says so'
+await told 'r1 goes on' resume; say $? "resume, without its name, of a paused run: $(cat out)"
 before=$(field evaluated)
 await evaluated_more "$before"; say $? 'and it evaluates again'
 "$twagent" resume r1 >out 2>&1; say $? 'resume of a run that goes on is no error'
@@ -186,7 +187,7 @@ cd "$work" || exit 1
 "$twagent" resume r7 >out 2>&1; [ $? -eq 2 ]; say $? "resume of no run: $(cat out)"
 
 # --- a run that dies
-"$twagent" run "$work/mm" --model openai/test --base-url "$url" --rounds 200 --branching 2 --seed 6 >out 2>&1 &
+"$twagent" run "$work/mm" --model openai/test --base-url "$url" --rounds 5000 --branching 2 --seed 6 >out 2>&1 &
 run=$!
 r2_evaluates() { "$twagent" status r2 | grep -q 'evaluated  [1-9]'; }
 await r2_evaluates; say $? 'the second run begins'
