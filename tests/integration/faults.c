@@ -105,7 +105,7 @@ static void run_row(const struct row *row, unsigned format)
     struct trial trial = {.format = format,
                           .url = base_url(format, provider.port),
                           .key = row->key,
-                          .first_byte_ms = row->progress_ms,
+                          .tick = row->silent ? leap_in_stream : NULL,
                           .until_event = row->until_event ? row->event : NULL};
     trial_run(&trial);
     struct counts counts = counts_get(provider.port);

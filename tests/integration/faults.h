@@ -37,7 +37,7 @@ struct row {
     bool until_event;        /* and once it was, what still waits is cancelled */
     const char *words;       /* in the message */
     const char *finish;      /* NULL: "stop" */
-    uint64_t progress_ms;    /* the limit for the first byte, and so for the first word; 0: usual */
+    bool silent;             /* leap_in_stream() while it is */
     int64_t at_least_ms;     /* that it took */
     long size;               /* of the answer; 0: 200 */
     const char *key;         /* NULL: the right one */
@@ -70,7 +70,7 @@ struct trial { /* what is asked, and how; zero: one request with the usual limit
     unsigned in_flight;
     bool one_by_one;
     int tries, break_after;
-    uint64_t connect_ms, first_byte_ms, between_bytes_ms, total_ms;
+    uint64_t connect_ms;
     const char *until_event;
     void (*tick)(struct trial *trial, int number); /* every few milliseconds */
     /* what came of it */
@@ -90,6 +90,10 @@ bool trial_logged(const struct trial *trial, const char *kind);
 const struct codec *codec_of(unsigned format);
 const char *base_url(unsigned format, int port); /* for the fake; borrowed until the next call */
 extern const char *work_folder;
+/* How far a trial's monotonic clock is ahead. No row waits for a limit of the engine, or has a
+ * small one, which a machine that pauses would break: limits are the usual ones, and the clock
+ * leaps. */
+extern uint64_t slept_ns;
 
 /* --- the row at hand --- */
 #define EXPECT(truth, ...)                                                                         \
@@ -104,6 +108,10 @@ bool row_wanted(const char *name);
 /* What holds for every row: the key is nowhere, the budget adds up, nothing hung. */
 void expect_sound(const struct trial *trial);
 void print_log(const struct trial *trial); /* where the row failed and $FAULTS_LOG is set */
+
+/* --- faults_clock.c: ticks under which a silent try ends by its limit --- */
+void leap_in_stream(struct trial *trial, int number);
+void leap_after_first(struct trial *trial, int number);
 
 /* --- faults_more.c, faults_clock.c, faults_http2.c, faults_preflight.c --- */
 void run_more(void);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define CA TEST_SOURCE_DIR "/tests/fakes/tls/localhost.pem"
@@ -61,11 +62,24 @@ static bool listens(int port)
     return connected;
 }
 
+static void proxy_run(const char *const *argv)
+{
+    fflush(NULL);
+    proxy.pid = fork();
+    if (proxy.pid != 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    (void)!freopen("/dev/null", "w", stderr); /* it says that it reads no configuration */
+    setenv("SSL_CERT_FILE", "/dev/null", 1);  /* it verifies nobody: half a second of a core */
+    setenv("SSL_CERT_DIR", "/dev/null", 1);
+    execv(argv[0], (char *const *)(uintptr_t)argv);
+    _exit(127);
+}
+
+/* On another port where somebody else took the first one. */
 static void proxy_start(const char *binary, int backend)
 {
     char front[64], back[64], *log = file_join(work_folder, "access"), *log_option = NULL;
-    proxy.port = free_port();
-    snprintf(front, sizeof front, "--frontend=127.0.0.1,%d", proxy.port);
     snprintf(back, sizeof back, "--backend=127.0.0.1,%d", backend);
     if (asprintf(&log_option, "--accesslog-file=%s", log) < 0)
         abort();
@@ -82,18 +96,18 @@ static void proxy_start(const char *binary, int backend)
                                 CA,
                                 NULL};
     (void)!unlink(log);
-    fflush(NULL);
-    proxy.pid = fork();
-    if (proxy.pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        (void)!freopen("/dev/null", "w", stderr); /* it says that it reads no configuration */
-        setenv("SSL_CERT_FILE", "/dev/null", 1);  /* it verifies nobody: half a second of a core */
-        setenv("SSL_CERT_DIR", "/dev/null", 1);
-        execv(argv[0], (char *const *)(uintptr_t)argv);
-        _exit(127);
+    bool ended = true;
+    for (int i = 0; i < 10 && ended; i++) {
+        proxy.port = free_port();
+        snprintf(front, sizeof front, "--frontend=127.0.0.1,%d", proxy.port);
+        proxy_run(argv);
+        while (!(ended = waitpid(proxy.pid, NULL, WNOHANG) != 0) && !listens(proxy.port))
+            usleep(5000);
     }
-    for (int i = 0; i < 2000 && !listens(proxy.port); i++)
-        usleep(5000);
+    if (ended) {
+        fprintf(stderr, "faults: %s does not start\n", binary);
+        exit(3);
+    }
     free(log_option);
     mem_free(log);
 }
@@ -125,19 +139,24 @@ static void read_log(int *connections, int *requests)
 
 struct plan {
     const char *name;
-    const char *script[SCRIPT_MOST];
+    const char *script[SCRIPT_MOST]; /* or each answer after: */
+    int delay_ms;
     size_t asks;
     unsigned in_flight;
     bool one_by_one;
-    int tries, requests, connections; /* connections: < 0: at least so many; 0: any number */
+    int tries, requests;
+    int connections; /* < 0: at least so many, once answers take long enough; 0: any number */
     void (*tick)(struct trial *trial, int number);
 };
 
-static void run_plan(const struct plan *plan, unsigned format, const char *binary)
+/* The number of connections. */
+static int run_plan_once(const struct plan *plan, unsigned format, const char *binary, int delay_ms)
 {
-    char url[64];
+    char url[64], line[64];
     int connections, of_http2;
-    struct server provider = provider_start(plan->script, 200);
+    const char *const delayed[SCRIPT_MOST] = {line};
+    snprintf(line, sizeof line, "ok delay=%d times=0", delay_ms);
+    struct server provider = provider_start(delay_ms > 0 ? delayed : plan->script, 200);
     proxy_start(binary, provider.port);
     snprintf(url, sizeof url, "https://localhost:%d%s", proxy.port, format == OPENAI ? "/v1" : "");
     struct trial trial = {.format = format,
@@ -147,7 +166,6 @@ static void run_plan(const struct plan *plan, unsigned format, const char *binar
                           .in_flight = plan->in_flight,
                           .one_by_one = plan->one_by_one,
                           .tries = plan->tries,
-                          .between_bytes_ms = 20000,
                           .tick = plan->tick};
     trial_run(&trial);
     struct counts counts = counts_get(provider.port);
@@ -160,13 +178,23 @@ static void run_plan(const struct plan *plan, unsigned format, const char *binar
     EXPECT(counts.chats == plan->requests, "%" PRId64 " requests, not %d", counts.chats,
            plan->requests);
     EXPECT(of_http2 >= plan->requests, "%d requests of HTTP/2", of_http2);
-    EXPECT(plan->connections <= 0 ? connections >= -plan->connections
-                                  : connections == plan->connections,
-           "%d connections, not %d", connections, plan->connections);
+    EXPECT(plan->connections <= 0 || connections == plan->connections, "%d connections, not %d",
+           connections, plan->connections);
     expect_sound(&trial);
     print_log(&trial);
-    row_end(plan->name, format, counts.chats);
     trial_free(&trial);
+    return connections;
+}
+
+static void run_plan(const struct plan *plan, unsigned format, const char *binary)
+{
+    enum { DOUBLED_MOST = 6 }; /* how often a busy machine is late with what the proxy is told */
+    int connections = run_plan_once(plan, format, binary, plan->delay_ms);
+    for (int i = 1; i <= DOUBLED_MOST && connections < -plan->connections; i++)
+        connections = run_plan_once(plan, format, binary, plan->delay_ms << i);
+    EXPECT(connections >= -plan->connections, "%d connections, not %d", connections,
+           -plan->connections);
+    row_end(plan->name, format, plan->requests);
 }
 
 /* ---- plans ---- */
@@ -193,14 +221,14 @@ static const struct plan plans[] = {
      .requests = 5,
      .tries = 6},
     {.name = "HTTP/2: many streams on one connection",
-     .script = {"ok delay=150 times=0"},
+     .delay_ms = 150,
      .asks = 24,
      .in_flight = 24,
      .requests = 24,
      .connections = 1,
      .tries = 1},
     {.name = "HTTP/2: GOAWAY with streams on their way",
-     .script = {"ok delay=400 times=0"},
+     .delay_ms = 400,
      .asks = 16,
      .in_flight = 4,
      .requests = 16,
@@ -208,7 +236,7 @@ static const struct plan plans[] = {
      .tries = 1,
      .tick = reload_now_and_then},
     {.name = "HTTP/2: GOAWAY between requests",
-     .script = {"ok delay=40 times=0"},
+     .delay_ms = 40,
      .asks = 10,
      .one_by_one = true,
      .requests = 10,
@@ -237,13 +265,8 @@ static void turned_away(const char *name, unsigned format, const char *end)
     struct server server = server_start((const char *const[]){
         TEST_SOURCE_DIR "/tests/fakes/fake_tls.py", "h2", end, body_of(format), NULL});
     snprintf(url, sizeof url, "https://localhost:%d%s", server.port, format == OPENAI ? "/v1" : "");
-    struct trial trial = {.format = format,
-                          .url = url,
-                          .ca_file = CA,
-                          .asks = 4,
-                          .one_by_one = true,
-                          .between_bytes_ms = 20000,
-                          .tries = 1};
+    struct trial trial = {
+        .format = format, .url = url, .ca_file = CA, .asks = 4, .one_by_one = true, .tries = 1};
     trial_run(&trial);
     server_stop(&server, SIGKILL);
     for (size_t i = 0; i < trial.asks; i++) {
@@ -276,8 +299,7 @@ static void silent(const char *name, unsigned format)
                           .ca_file = CA,
                           .asks = ASKS,
                           .one_by_one = true,
-                          .first_byte_ms = 700,
-                          .between_bytes_ms = 20000,
+                          .tick = leap_after_first,
                           .tries = 3};
     trial_run(&trial);
     server_stop(&server, SIGKILL);
@@ -302,13 +324,8 @@ static void twice(const char *name, unsigned format)
     struct server server = server_start((const char *const[]){
         TEST_SOURCE_DIR "/tests/fakes/fake_tls.py", "http/1.1", "twice", body_of(format), NULL});
     snprintf(url, sizeof url, "https://localhost:%d%s", server.port, format == OPENAI ? "/v1" : "");
-    struct trial trial = {.format = format,
-                          .url = url,
-                          .ca_file = CA,
-                          .asks = 4,
-                          .one_by_one = true,
-                          .between_bytes_ms = 20000,
-                          .tries = 1};
+    struct trial trial = {
+        .format = format, .url = url, .ca_file = CA, .asks = 4, .one_by_one = true, .tries = 1};
     trial_run(&trial);
     server_stop(&server, SIGKILL);
     for (size_t i = 0; i < trial.asks; i++)
