@@ -227,7 +227,9 @@ def work():
 
 
 def leave_midway(server):
-    slow = {"name": "evaluate", "arguments": {"problem": "softmax", "source": "#include \"/dev/zero\"\n"}}
+    with open(WORK + "/mine/ref_impl.py", "a") as out:  # no machine is so fast, and no pause so long, that a call ends
+        out.write("\n\ndef reference(A, X, B):\n    import time\n    time.sleep(1000)\n")
+    slow = {"name": "evaluate", "arguments": {"problem": "mine", "source": "int x;\n"}}
     first, second = server.start("tools/call", slow), server.start("tools/call", slow)
     while not server.children():
         time.sleep(0.02)
