@@ -92,16 +92,6 @@ def expect_whole(run, store, what, code=0, evaluations=EVALUATIONS):
     expect(found >= evaluations, "%s: %d evaluations of %d are stored" % (what, found, evaluations))
 
 
-def started(run, store, what):
-    """Some evaluations are on the disk."""
-    end = time.monotonic() + HANG_S
-    while time.monotonic() < end and run.process.poll() is None:
-        if evaluated(store) > 2:
-            return
-        time.sleep(0.05)
-    expect(False, "%s: the run does not start\n%s" % (what, last_words(run)))
-
-
 # --- no room, for a while ---
 
 
@@ -253,14 +243,14 @@ def damaged(folder, whole):
 
 
 def second_instance(folder):
-    store = os.path.join(folder, "two")
-    first = Run(folder, arguments(store))
-    started(first, store, "two")
+    store, control, first = on_broken_disk(folder, "two", errno.ENOSPC)  # it waits for us in its middle
+    expect(first.wait_for("store.full"), "two: the disk does not break\n%s" % last_words(first))
     code, words = tool(*arguments(store)[1:])
     expect(code == 3 and "process %d has the store" % first.process.pid in words,
            "two: exit %d: %s" % (code, words[-300:]))
     code, words = tool("list", "--store", store)
     expect(code == 0 and "r1" in words, "two: a reader beside it: %d %s" % (code, words))
+    os.unlink(control)
     expect_whole(first, store, "two")
 
 
