@@ -88,6 +88,8 @@ def full_disk(twagent, worker, work, check, seconds):
 
 
 def notes(work, name):  # effort, id and what is left of the time, of each evaluation that was begun
+    if not os.path.exists("%s/%s.notes" % (work, name)):
+        return []
     with open("%s/%s.notes" % (work, name)) as lines:
         return [(words[1], words[2], int(words[3])) for words in map(str.split, lines)]
 
