@@ -255,20 +255,25 @@ static int send_for(struct python *python, const char *baseline, const struct la
     return python_make_room(python, end, err) != 0 ? -1 : python_tell(python, err);
 }
 
-static int take(struct reference *reference, const struct layout *layout, void **out,
-                struct err *err)
+static int take_within(struct python *python, uint64_t limit_ms, const struct layout *layout,
+                       void **out, struct err *err)
 {
-    struct python *python = python_of(reference);
     ARENA_LOCAL(arena);
     const struct value *answer;
     size_t offset = 0;
-    int status = python_hear(python, REFERENCE_TIMEOUT_MS, arena, &answer, err);
+    int status = python_hear(python, limit_ms, arena, &answer, err);
     for (size_t i = 0; status == 0 && i < python->problem->output_count; i++) {
         size_t bytes = result_bytes(python, layout, i);
         parallel_copy(out[i], python->mapped + offset, bytes);
         offset += (bytes + 63) / 64 * 64;
     }
     return status;
+}
+
+static int take(struct reference *reference, const struct layout *layout, void **out,
+                struct err *err)
+{
+    return take_within(python_of(reference), REFERENCE_TIMEOUT_MS, layout, out, err);
 }
 
 static int send(struct reference *reference, const struct layout *layout, const struct call *call,
@@ -281,10 +286,12 @@ static int compute_for(struct reference *reference, const char *baseline,
                        const struct layout *layout, const struct call *call,
                        enum reference_precision precision, void **out, struct err *err)
 {
+    struct python *python = python_of(reference);
+    uint64_t limit_ms = baseline != NULL ? python->start_timeout_ms : REFERENCE_TIMEOUT_MS;
     uint64_t begun = timeline_begin();
-    int status = send_for(python_of(reference), baseline, layout, call, precision, err);
-    if (status == 0)
-        status = take(reference, layout, out, err);
+    int status = send_for(python, baseline, layout, call, precision, err);
+    if (status == 0) /* a baseline's first call may compile it, on however busy a machine */
+        status = take_within(python, limit_ms, layout, out, err);
     timeline_end("python.compute", begun);
     return status;
 }
