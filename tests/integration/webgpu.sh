@@ -128,19 +128,23 @@ if "$twagent" doctor --backend webgpu --no-measure | grep -q 'adapter 0 *llvmpip
         taskset -c "$core" sh -c "while kill -0 $$ 2>/dev/null; do :; done" &
         busy+=($!)
     done
-    "$twagent" eval "$mm@M=128,N=128,K=128" "$mm/baselines/naive.wgsl" --backend webgpu --baseline naive --effort search \
-        --time-budget 100ms --no-profile --json >out 2>said &
-    evaluating=$!
-    while kill -0 $evaluating 2>/dev/null && [ -z "$spread" ]; do
-        for runner in $(pgrep -P "$(pgrep -d, -P $evaluating)" 2>/dev/null); do
-            threads=$(cat /proc/"$runner"/task/*/comm 2>/dev/null | grep -c '^llvmpipe')
-            loose=$(grep -h Cpus_allowed_list /proc/"$runner"/task/*/status 2>/dev/null | grep -c '[-,]')
-            [ "$threads" -lt 2 ] || [ "$loose" -gt 0 ] || spread=$(cat /proc/"$runner"/limits)
+    for _ in 1 2 3; do # of one that ended while this script was late nothing is seen
+        # Calls that last for many of the scheduler's slices, however fast the machine: each of them waits.
+        "$twagent" eval "$mm@M=256,N=256,K=256" "$mm/baselines/naive.wgsl" --backend webgpu --baseline naive --effort search \
+            --time-budget 100ms --no-profile --json >out 2>said &
+        evaluating=$!
+        while kill -0 $evaluating 2>/dev/null && [ -z "$spread" ]; do
+            for runner in $(pgrep -P "$(pgrep -d, -P $evaluating)" 2>/dev/null); do
+                threads=$(cat /proc/"$runner"/task/*/comm 2>/dev/null | grep -c '^llvmpipe')
+                loose=$(grep -h Cpus_allowed_list /proc/"$runner"/task/*/status 2>/dev/null | grep -c '[-,]')
+                [ "$threads" -lt 2 ] || [ "$loose" -gt 0 ] || spread=$(cat /proc/"$runner"/limits)
+            done
         done
+        wait $evaluating
+        [ -z "$spread" ] || break
     done
     say $((${#spread} == 0)) "a core for each thread"
     grep -q '^Max data size  *[0-9]' <<<"$spread"; say $? "what a shader makes the driver take of memory has no end"
-    wait $evaluating
     kill "${busy[@]}"
     /usr/bin/python3 -c 'import json, sys
 of = json.load(open("out"))["speedup"]
