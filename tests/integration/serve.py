@@ -25,7 +25,7 @@ class Server:
         self.port = int(re.search(r":(\d+)/", self.line).group(1))
         self.token = (re.search(r"token=(\w+)", self.line) or [None, None])[1]
 
-    def ask(self, method, path, headers=None, body=None, host="127.0.0.1"):
+    def once(self, method, path, headers, body, host):
         connection = http.client.HTTPConnection(host, self.port, timeout=120)
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()
@@ -33,12 +33,15 @@ class Server:
         connection.close()
         return answer.status, text, answer
 
-    def get(self, path, **headers):
-        for _ in range(20):  # where the machine is so busy that the server is late, it takes its client for slow
+    def ask(self, method, path, headers=None, body=None, host="127.0.0.1"):
+        for _ in range(20):  # who is late with a request is taken for slow, and has asked nothing
             try:
-                return self.ask("GET", path, headers)
-            except (http.client.RemoteDisconnected, ConnectionResetError):
+                return self.once(method, path, headers, body, host)
+            except (http.client.RemoteDisconnected, ConnectionError):
                 pass
+        return self.once(method, path, headers, body, host)
+
+    def get(self, path, **headers):
         return self.ask("GET", path, headers)
 
     def raw(self, data, read=True):
@@ -228,7 +231,7 @@ def main():
                            XDG_CACHE_HOME=work + "/cache")
         server = Server(twagent, environment, "127.0.0.1:0")
         check(json.loads(server.get("/v1/runs")[1])["runs"] == [] and server.get("/metrics")[1] == "# EOF\n", "a store without runs")
-        search = subprocess.Popen([twagent, "run", "matmul", "--rounds", "500", "--branching", "2", "--seed", "3", "--quiet",
+        search = subprocess.Popen([twagent, "run", "matmul", "--rounds", "100000", "--branching", "2", "--seed", "3", "--quiet",
                                    "--floor-share", "0"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         atexit.register(search.kill)
         events(server, "/v1/runs", lambda seen: seen[-1]["runs"])
