@@ -48,7 +48,7 @@ sed -i 's/M: 1024, N: 1024/M: 240, N: 200/' "$work/axpy/spec.yaml" # as fit, and
 say $? "the skeleton's start is a kernel: $(cat "$work/out")"
 /usr/bin/python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$twagent" eval "$work/axpy" "$work/axpy/starts/cpu/rows.c" --effort search --no-profile --force >"$work/seen"
 /usr/bin/python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$twagent" problem check "$work/axpy" >>"$work/seen"
-grep -q 'x numpy   (95%: ' "$work/seen"; say $? "the reference is called as its person calls it: $(cat "$work/seen")"
+grep -q 'x numpy   (95 %: ' "$work/seen"; say $? "the reference is called as its person calls it: $(cat "$work/seen")"
 grep -q 'checking .*axpy.* \.\.\.' "$work/seen" && grep -q 'opening the problem \.\.\..*check \.\.\..*time \.\.\.' "$work/seen"; say $? "a terminal is told what goes on: $(cat "$work/seen")"
 mkdir "$work/matmul"
 printf 'name: matmul\nshape_a: [64, 48]\nshape_b: [48, 80]\ndtype: float32\n' >"$work/matmul/spec.yaml"

@@ -16,7 +16,7 @@ static void put_figures(const char *label, const struct evaluation *evaluation, 
     words_caveats(evaluation->unfit, evaluation->unconfined, caveats);
     buf_addf(out, "  %-10s ", label);
     if (ratio->samples > 0)
-        buf_addf(out, "%sx %s (95%%: %s to %s), ",
+        buf_addf(out, "%sx %s (95 %%: %s to %s), ",
                  words_ratio(ratio->median, ratio->low, ratio->high, median), evaluation->baseline,
                  words_ratio(ratio->low, ratio->low, ratio->high, low),
                  words_ratio(ratio->high, ratio->low, ratio->high, high));

@@ -5,7 +5,7 @@
 #include "cli/options/settings.h"
 #include "proof/claim.h"
 
-/* On standard output, as wide as the terminal is. One line: "  claimed    1.97x naive (95%: 1.93
+/* On standard output, as wide as the terminal is. One line: "  claimed    1.97x naive (95 %: 1.93
  * to 2.01), 123 us: faster". */
 void claim_print_figures(const char *label, const struct evaluation *evaluation);
 struct claimed {

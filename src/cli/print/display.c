@@ -144,12 +144,12 @@ static void put_counts(const struct search_progress *p, bool tunes, char line[51
              words_lane(p->lane_busy, p->lane_waits, lane));
 }
 
-/* "1.97x reference (95%: at least 1.95x)" */
+/* "1.97x reference (95 %: at least 1.95x)" */
 static const char *best_words(const struct search_progress *p, char text[128])
 {
     char ratio[32], least[32];
     double low = p->best_speedup_low, high = p->best_speedup_high;
-    snprintf(text, 128, "%sx %.40s (95%%: at least %sx)",
+    snprintf(text, 128, "%sx %.40s (95 %%: at least %sx)",
              words_ratio(p->best_speedup, low, high, ratio), p->baseline,
              words_ratio(low, low, high, least));
     return text;

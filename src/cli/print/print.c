@@ -16,7 +16,7 @@ static void print_interval_time(const char *label, const struct interval *interv
     char median[32], low[32], high[32], samples[48];
     if (interval->samples == 0)
         return;
-    fprintf(out, "  %-10s %s   (95%%: %s to %s; %s)\n", label,
+    fprintf(out, "  %-10s %s   (95 %%: %s to %s; %s)\n", label,
             words_time_in(interval->median, interval->low, interval->high, median),
             words_time_in(interval->low, interval->low, interval->high, low),
             words_time_in(interval->high, interval->low, interval->high, high),
@@ -184,7 +184,7 @@ void print_evaluation_of(const struct evaluation *evaluation, const char *name, 
             evaluation->finding == FINDING_FASTER && !(evaluation->stage_ms[STAGE_SANITIZE] > 0);
         const struct interval *ratio = &evaluation->speedup;
         char median[32], low[32], high[32], spread[32];
-        fprintf(out, "  %-10s %sx %s   (95%%: %s to %s; A/A spread %s)%s%s%s%s%s\n", "speed-up",
+        fprintf(out, "  %-10s %sx %s   (95 %%: %s to %s; A/A spread %s)%s%s%s%s%s\n", "speed-up",
                 words_ratio(ratio->median, ratio->low, ratio->high, median), evaluation->baseline,
                 words_ratio(ratio->low, ratio->low, ratio->high, low),
                 words_ratio(ratio->high, ratio->low, ratio->high, high),

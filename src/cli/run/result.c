@@ -28,7 +28,7 @@ static void print_baselines(const struct report *report, FILE *out)
         const struct value *speedup = value_get(all->items[i], "speedup");
         bool win = value_bool(all->items[i], "win", false);
         double low = value_real(speedup, "low", 0), high = value_real(speedup, "high", 0);
-        fprintf(out, "%s  %s %sx (95%%: %s to %s; it takes %s)%s%s\n",
+        fprintf(out, "%s  %s %sx (95 %%: %s to %s; it takes %s)%s%s\n",
                 i ? "           " : "  against  ",
                 words_baseline(all->keys[i], report->definition, name),
                 words_ratio(value_real(speedup, "median", 0), low, high, middle),
