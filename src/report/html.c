@@ -276,7 +276,8 @@ static void final_row(const struct report *report, struct buf *out)
              words_time_of(value_get(report->evaluation, "time_ns"), time));
     interval_cells(speedup, "x", out);
     buf_add_text(out, "<td>the final measurement, over ");
-    escape(out, value_text(report->evaluation, "baseline", report->against));
+    escape(out, words_over(value_text(report->evaluation, "baseline", report->against),
+                           report->definition));
     buf_add_text(out, ": fresh processes, fresh seeds</td></tr>\n");
 }
 
@@ -342,7 +343,7 @@ static void without_script(const struct report *report, struct buf *out)
         return;
     buf_add_text(out, "<noscript><h2>The search</h2>\n<p class=\"soft\">A dot is a kernel as the "
                       "search measured it: the lower end of its 95 % interval over ");
-    escape(out, report->against);
+    escape(out, words_over(report->against, report->definition));
     buf_addf(out,
              "; the search selects by times. The large one is the champion; red marks are "
              "candidates that were refused.%s</p>\n",

@@ -229,6 +229,7 @@ void report_json(const struct report *report, struct buf *out)
     json_put_text(&json, "outcome", report->outcome);
     json_put_text(&json, "status", report_status(report).word);
     json_put_text(&json, "against", report->against);
+    json_put_text(&json, "definition", report->definition);
     json_put_text(&json, "best", report->best);
     json_put_text(&json, "started", report->started);
     json_put_text(&json, "ended", report->stopped);

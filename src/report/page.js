@@ -28,6 +28,8 @@ function draw(tag, options = {}, ...children) {
   element.append(...children.map(child => child instanceof Node ? child : visible(child)));
   return element;
 }
+// What a person calls a baseline: the reference by its definition's name (words_over).
+const over = name => name === "reference" && facts.definition ? facts.definition : name;
 const section = (title, ...children) => root.append(make("h2", {}, title), ...children);
 
 // ---- numbers
@@ -104,7 +106,7 @@ function open(id) {
   }
   dialog.replaceChildren(make("p", {}, make("button", { onclick: () => dialog.close(), autofocus: "" }, "close")), make("h2", {}, row.id + (row.champion ? ", the champion" : "")),
     make("dl", {}, ...[["idea", row.idea], ["why", row.why], ["from", row.parent], ["from the agent of", row.attempt], ["from it", rows.filter(other => other.parent === row.id).slice(0, 12).map(other => other.id).join(" ")], ["model", row.model], ["file", row.file + " " + tuned(row)], ["verdict", row.verdict + (row.reason ? ": " + row.reason : "")],
-      ["time", row.latency_ms > 0 ? time(row.latency_ms, row.latency_low_ms, row.latency_high_ms) : ""], ["speed-up", row.speedup > 0 ? ratio(row) + " (" + interval(row) + ") over " + facts.against : ""]]
+      ["time", row.latency_ms > 0 ? time(row.latency_ms, row.latency_low_ms, row.latency_high_ms) : ""], ["speed-up", row.speedup > 0 ? ratio(row) + " (" + interval(row) + ") over " + over(facts.against) : ""]]
       .filter(([, text]) => text).flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, ...(name.startsWith("from") ? text.split(" ").flatMap(other => [link(other), " "]) : [text]))])), tabs, body);
   choose("source", tabs.firstChild);
   dialog.showModal();
@@ -164,7 +166,7 @@ function progress(name) {
   const x = linear(0, Math.max(...inOrder.map(of), 1e-9), L, W - R, value => +value.toPrecision(3) + "");
   const y = logarithmic(Math.max(Math.min(...lows), 1 / 64), Math.max(...lows, final?.high ?? 1), 2, H - B, T, value => value >= 1 ? value + "x" : "1/" + 1 / value + "x");
   const plot = axes(x, y, words, "speed-up, lower end of 95 %");
-  if (final) plot.append(draw("rect", { class: "final", x: L, y: y.at(final.high), width: W - L - R, height: Math.max(1, y.at(final.low) - y.at(final.high)) }), draw("text", { class: "final", x: L + 6, y: y.at(final.high) - 4 }, "final measurement " + digits(final.median, final.low, final.high) + "x " + facts.against));
+  if (final) plot.append(draw("rect", { class: "final", x: L, y: y.at(final.high), width: W - L - R, height: Math.max(1, y.at(final.low) - y.at(final.high)) }), draw("text", { class: "final", x: L + 6, y: y.at(final.high) - 4 }, "final measurement " + digits(final.median, final.low, final.high) + "x " + over(facts.against)));
   let best = 0, path = "";
   for (const row of kernels) if (row.speedup_low > best) { path += (path ? "H" + x.at(of(row)).toFixed(1) + "V" : "M" + x.at(of(row)).toFixed(1) + " ") + y.at(best = row.speedup_low).toFixed(1); }
   plot.append(draw("path", { class: "best", d: path ? path + "H" + (W - R) : "M0 0" }));
@@ -175,7 +177,7 @@ function progress(name) {
 if (rows.length) {
   const place = make("div", { class: "scroll" }, progress("evaluations")), names = Object.keys(progressAxes).filter(name => name !== "money" || paid > 0);
   section("Best so far", make("p", {}, ...names.map(name => make("label", {}, make("input", { type: "radio", name: "axis", value: name, checked: name === "evaluations" ? "" : undefined, onchange: () => place.replaceChildren(progress(name)) }), "by " + name))), place,
-    make("p", { class: "soft" }, "A dot is a kernel as the search measured it, over " + facts.against + ": click it. Red marks were refused. The line is the best so far." + (facts.final ? " The band is the champion's final measurement" + (facts.evaluation?.baseline === facts.against ? ", which the headline is of" : "; the headline is of the same measurement, over " + facts.evaluation?.baseline) + ": the luckiest of many dots is apt to lie higher." : "")),
+    make("p", { class: "soft" }, "A dot is a kernel as the search measured it, over " + over(facts.against) + ": click it. Red marks were refused. The line is the best so far." + (facts.final ? " The band is the champion's final measurement" + (facts.evaluation?.baseline === facts.against ? ", which the headline is of" : "; the headline is of the same measurement, over " + over(facts.evaluation?.baseline)) + ": the luckiest of many dots is apt to lie higher." : "")),
     make("details", {}, make("summary", {}, "as a table"), table([{ name: "after", number: true, value: row => row.nth }, { name: "minutes", number: true, value: row => +row.at.toFixed(2) }, { name: "kernel", value: row => row.number, cell: row => link(row.id) }, { name: "speed-up", number: true, value: row => row.speedup_low, cell: ratio }, { name: "95 %", number: true, value: row => row.speedup_low, cell: interval }],
       (() => { let best = 0; return inOrder.filter(row => row.speedup_low > best && (best = row.speedup_low)); })())));
 }
@@ -236,7 +238,7 @@ if (facts.tuning?.stability) {
 }
 if (facts.islands?.length) {
   const found = facts.islands.filter(one => byId.has(one.best)).map(one => byId.get(one.best));
-  section("Islands", ...(found.length ? [ranges(facts.islands.filter(one => byId.has(one.best)).map(one => [one.number + ": " + one.best, byId.get(one.best).speedup, byId.get(one.best).speedup_low, byId.get(one.best).speedup_high]), aside(Math.min(...found.map(row => row.speedup_low)), Math.max(...found.map(row => row.speedup_high))), "best speed-up of each island over " + facts.against + ", 95 %")] : []),
+  section("Islands", ...(found.length ? [ranges(facts.islands.filter(one => byId.has(one.best)).map(one => [one.number + ": " + one.best, byId.get(one.best).speedup, byId.get(one.best).speedup_low, byId.get(one.best).speedup_high]), aside(Math.min(...found.map(row => row.speedup_low)), Math.max(...found.map(row => row.speedup_high))), "best speed-up of each island over " + over(facts.against) + ", 95 %")] : []),
     table([{ name: "island", number: true, value: one => one.number }, { name: "evaluated", number: true, value: one => one.evaluated }, { name: "kernels", number: true, value: one => one.kernels }, { name: "best", value: one => one.best ?? "", cell: one => one.best ? link(one.best) : "" }, { name: "speed-up", number: true, value: one => byId.get(one.best)?.speedup_low ?? 0, cell: one => byId.has(one.best) ? ratio(byId.get(one.best)) : "" }, { name: "95 %", number: true, value: one => byId.get(one.best)?.speedup_low ?? 0, cell: one => byId.has(one.best) ? interval(byId.get(one.best)) : "" }, { name: "idea", value: one => byId.has(one.best) ? what(byId.get(one.best)) : "" }], facts.islands));
 }
 

@@ -125,9 +125,14 @@ const char *words_finding(const char *finding, bool win, double high)
     return win ? "faster" : high > 0 && high < 1 ? "slower" : "no difference shown";
 }
 
+const char *words_over(const char *name, const char *definition)
+{
+    return definition && *definition && strcmp(name, "reference") == 0 ? definition : name;
+}
+
 const char *words_baseline(const char *name, const char *definition, char text[160])
 {
-    bool ours = definition && *definition && strcmp(name, "reference") == 0;
+    bool ours = words_over(name, definition) != name;
     snprintf(text, 160, "%.60s%s%.60s%s", name, ours ? " (" : "", ours ? definition : "",
              ours ? ")" : "");
     return text;

@@ -30,6 +30,8 @@ const char *words_caveats(const char *unfit, const char *unconfined, char text[1
 const char *words_finding(const char *finding, bool win, double high);
 /* "reference (numpy)": a baseline's name, and what the person calls the reference. */
 const char *words_baseline(const char *name, const char *definition, char text[160]);
+/* "numpy", "naive": what a speed-up is told to be over. Returns one of the two. */
+const char *words_over(const char *name, const char *definition);
 const char *words_dollars(int64_t micro, char text[32]);  /* "$1.23"; "$0.0042" below a cent */
 const char *words_clock(uint64_t wall_ms, char text[32]); /* local: "Sat 02:13" */
 const char *words_date(uint64_t wall_ms, char text[32]);  /* local: "2026-11-21 02:13" */

@@ -135,6 +135,7 @@ static void a_report_says_whose_numbers_are_which(void **state)
                             .outcome = "1.270x reference",
                             .dims = "M 1",
                             .against = "reference",
+                            .definition = "numpy",
                             .best = "r1-c1",
                             .final = true,
                             .candidates = candidates,
@@ -166,6 +167,8 @@ static void a_report_says_whose_numbers_are_which(void **state)
     assert_true(head && chart > head && band > chart && row > band);
     assert_true(strstr(row, "848 us") < strstr(row, "740 us")); /* then the search's own */
     assert_non_null(strstr(buf_text(&text), "<p class=\"outcome\">848 us: 1.270x reference"));
+    assert_non_null(strstr(buf_text(&text), "its 95 % interval over numpy"));
+    assert_non_null(strstr(buf_text(&text), "the final measurement, over numpy: fresh processes"));
     assert_non_null(strstr(buf_text(&text), "<body class=\"is-win\">"));
     assert_non_null(strstr(buf_text(&text), "badge win\">verified win<"));
     report.final = false; /* nothing but the search's */
