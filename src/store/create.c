@@ -13,11 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char mark_name[] = "twagent-store";
-
 bool store_mark_there(const char *folder)
 {
-    MEM_LOCAL char *path = file_join(folder, mark_name);
+    MEM_LOCAL char *path = file_join(folder, STORE_MARK);
     return file_exists(path);
 }
 
@@ -28,7 +26,7 @@ int store_mark(const char *folder, struct err *err)
                           "A store of twagent, schema %d. Back it up with `twagent backup`, not by "
                           "copying it while a run goes on.\n",
                           STORE_SCHEMA);
-    MEM_LOCAL char *path = file_join(folder, mark_name);
+    MEM_LOCAL char *path = file_join(folder, STORE_MARK);
     int result = file_write(path, text, (size_t)length, err);
     return result == 0 ? 0 : err_wrap(err, "cannot make the store");
 }

@@ -57,7 +57,8 @@ static int take(int fd, const char *folder, struct err *err)
     return 0;
 }
 
-/* Sets *result, closed on exec. ERR_BUSY names the process that has it. */
+/* Sets *result, closed on exec. ERR_BUSY names the process that has it. A lock on a file that its
+ * owner has removed in between would keep nobody out. */
 static int owner_take(const char *folder, int *result, struct err *err)
 {
     MEM_LOCAL char *path = file_join(folder, "owner.lock");
@@ -68,7 +69,11 @@ static int owner_take(const char *folder, int *result, struct err *err)
                             saved, "cannot open %s", path);
         return -1;
     }
-    if (take(fd, folder, err) != 0) {
+    struct stat status;
+    int taken = take(fd, folder, err);
+    if (taken == 0 && fstat(fd, &status) == 0 && status.st_nlink == 0)
+        taken = err_set(err, ERR_BUSY, "another process is removing the store %s", folder);
+    if (taken != 0) {
         close(fd);
         return -1;
     }
@@ -121,7 +126,7 @@ static int not_there(const char *folder, struct err *err)
 }
 
 /* The data file is there, or *err says why not. An owner makes it where it may. */
-static int find_data(const char *folder, bool create, size_t map_bytes, struct err *err)
+static int find_data(const char *folder, bool create, size_t map_bytes, bool *made, struct err *err)
 {
     MEM_LOCAL char *path = file_join(folder, STORE_FILE);
     struct stat status;
@@ -135,13 +140,17 @@ static int find_data(const char *folder, bool create, size_t map_bytes, struct e
         return environment_damaged(folder, "its data file is gone", err);
     if (!create)
         return not_there(folder, err);
-    return store_create_files(folder, map_bytes, err);
+    if (store_create_files(folder, map_bytes, err) != 0)
+        return -1;
+    *made = true;
+    return 0;
 }
 
 static int open_owned(struct environment *environment, bool create, struct err *err)
 {
     if (owner_take(environment->folder, &environment->owner_fd, err) != 0 ||
-        find_data(environment->folder, create, environment->map_bytes, err) != 0)
+        find_data(environment->folder, create, environment->map_bytes, &environment->made, err) !=
+            0)
         return -1;
     if (!store_mark_there(environment->folder) && store_mark(environment->folder, err) != 0)
         return -1;
@@ -169,7 +178,7 @@ static int open_new(const char *folder, const struct stat *status, bool create, 
     int opened = -1;
     if (!read_only)
         opened = open_owned(environment, create, err);
-    else if (find_data(environment->folder, false, map_bytes, err) == 0)
+    else if (find_data(environment->folder, false, map_bytes, &environment->made, err) == 0)
         opened = environment_open(environment, err);
     if (opened != 0) {
         destroy(environment);
@@ -231,6 +240,17 @@ void environment_release(struct environment *environment, bool owner)
         environment->owner_fd = -1;
     }
     pthread_mutex_unlock(&registry_lock);
+}
+
+/* The lock's file is the last: who finds it owned is told so, who finds none makes a store. */
+void environment_remove(struct environment *environment)
+{
+    static const char *const files[] = {STORE_FILE, "lock.mdb", STORE_MARK, "owner.lock"};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        MEM_LOCAL char *path = file_join(environment->folder, files[i]);
+        (void)unlink(path);
+    }
+    (void)rmdir(environment->folder);
 }
 
 /* Replaces the LMDB environment, unless somebody reads at this moment: then the next call does. */

@@ -24,7 +24,7 @@ struct environment {
     pid_t process; /* that opened it: one that forked off must not use it */
     char *folder;  /* absolute */
     size_t map_bytes;
-    bool read_only;
+    bool read_only, made; /* made: by this process, which found no data file */
     int references;
     int owner_fd; /* -1: nobody here owns the store */
     pthread_rwlock_t swap;
@@ -35,6 +35,9 @@ struct environment {
 int environment_acquire(const char *folder, bool create, bool read_only, size_t map_bytes,
                         struct environment **environment, struct err *err) MUST_USE;
 void environment_release(struct environment *environment, bool owner);
+/* Of an owner: the files of the store go, before anybody else can own it. What else lies in its
+ * folder stays, and then the folder does. */
+void environment_remove(struct environment *environment);
 
 /* Between enter and leave `lmdb` is there and stays. Reads may nest in a thread, writes may not. */
 int environment_enter(struct environment *environment, struct err *err) MUST_USE;

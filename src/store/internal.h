@@ -17,6 +17,7 @@ struct store {
 
 #define STORE_MAP_BYTES ((size_t)64 << 30) /* address space only */
 #define STORE_FILE      "data.mdb"
+#define STORE_MARK      "twagent-store"
 
 struct store_operation {
     enum store_table table;

@@ -62,6 +62,19 @@ void store_close(struct store *store)
     mem_free(store);
 }
 
+bool store_close_unused(struct store *store)
+{
+    struct environment *environment = store != NULL ? store->environment : NULL;
+    struct err ignored;
+    size_t runs = 0;
+    bool unused = store != NULL && store->owner && environment->made &&
+                  store_count(store, STORE_RUNS, "", &runs, &ignored) == 0 && runs == 0;
+    if (unused)
+        environment_remove(environment);
+    store_close(store);
+    return unused;
+}
+
 /* Pages of the map that were read count as this process's own until the kernel needs them, which
  * looks like a leak from outside. They stay in the page cache. LMDB does not say where its map is;
  * it is the one of the file. */

@@ -36,6 +36,8 @@ enum store_table {                    /* key -> value */
 int store_open(const char *folder, bool create, bool read_only, struct store **store,
                struct err *err) MUST_USE;
 void store_close(struct store *store); /* NULL is fine */
+/* Closes, and removes a store that this owner's store_open() made and that no run is in: true. */
+bool store_close_unused(struct store *store);
 
 /* Puts the value into the emptied buf as text. ERR_NOT_FOUND where there is none. */
 int store_get(struct store *store, enum store_table table, const char *key, struct buf *value,

@@ -114,6 +114,12 @@ expect 1 'no kernel for "softmx": ' best softmx
 expect 1 'did you mean "softmax"' best softmx
 expect 1 'search with: twagent run softmax' best softmax
 expect 2 'no runs yet' resume
+expect 2 'no runs yet' resume --no-final
+expect 2 'no baseline "nix"' run conv2d --baseline nix --quiet --store "$work/unbegun"
+[ ! -e "$work/unbegun" ]; say $? "a run that cannot begin leaves no store: $(find "$work/unbegun")"
+mkdir "$work/unbegun" && touch "$work/unbegun/mine"
+expect 2 'no baseline "nix"' run conv2d --baseline nix --quiet --store "$work/unbegun"
+[ "$(ls -A "$work/unbegun")" = mine ]; say $? "... and keeps what was in its folder: $(ls -A "$work/unbegun")"
 expect 2 'an option of this command' resume r1 --seed 4
 mkdir -p "$work/config/twagent"
 echo 'branching: 3' >"$work/config/twagent/config.yaml"

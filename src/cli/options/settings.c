@@ -51,7 +51,7 @@ static const struct option options[] = {
     {"unconfined", 0, OPTION_BOOL, SEARCH(unconfined), "false", 0, 0, NULL, NULL, NULL,
      "go on where this machine lacks seccomp, so that a candidate could reach its verdict (every line then says so)", SEARCHING | COMMAND_TUNE | EVALUATING | COMMAND_DOCTOR | COMMAND_CACHE},
     {"final", 0, OPTION_BOOL, SEARCH(final), "true", 0, 0, NULL, NULL, NULL,
-     "measure the champion again, with fresh processes, fresh seeds and sanitizers", COMMAND_RUN | COMMAND_TUNE},
+     "measure the champion again, with fresh processes, fresh seeds and sanitizers", SEARCHING | COMMAND_TUNE},
     {"lessons", 0, OPTION_BOOL, SEARCH(lessons), "true", 0, 0, NULL, NULL, NULL,
      "begin with what earlier runs of the problem's family have taught", COMMAND_RUN},
     {"passage-tokens", 0, OPTION_INT, SEARCH(passage_tokens), "1600", 0, 1000000, NULL, NULL, "N",

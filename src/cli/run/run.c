@@ -31,6 +31,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SKELETON_MOST = 1 << 18 };
 
@@ -193,6 +194,7 @@ struct run {
     struct timer redraw;
     struct display display;
     struct log_file *log;
+    char *log_path; /* NULL: the search did not begin */
     struct err err;
 };
 
@@ -254,9 +256,9 @@ static enum task_result start_search(struct run *run)
                      &run->err))
         return finish(run);
     search_progress(run->search, &progress);
-    MEM_LOCAL char *path = mem_alloc(strlen(run->folder) + strlen(progress.run) + 16);
-    sprintf(path, "%s/logs/%s.log", run->folder, progress.run);
-    if (log_file_open(run->log, path, &ignored)) /* a run without its log is still a run */
+    run->log_path = mem_alloc(strlen(run->folder) + strlen(progress.run) + 16);
+    sprintf(run->log_path, "%s/logs/%s.log", run->folder, progress.run);
+    if (log_file_open(run->log, run->log_path, &ignored)) /* a run without its log is still a run */
         log_event(LOG_WARN, "log.file", progress.run, "no log is kept: %s", ignored.message);
     task_move(&run->task, SEARCHING);
     return TASK_AGAIN;
@@ -385,6 +387,17 @@ static int run_loop(struct run *run)
     return code;
 }
 
+/* It was the only one of its store, which is gone: with the folders that held no more than that. */
+static void remove_log(char *path)
+{
+    (void)unlink(path);
+    for (int levels = 0; levels < 2; levels++) {
+        *strrchr(path, '/') = '\0';
+        if (rmdir(path) != 0)
+            break;
+    }
+}
+
 int run_search(struct arena *arena, struct settings *settings, const struct chosen *chosen,
                const char *folder)
 {
@@ -401,7 +414,10 @@ int run_search(struct arena *arena, struct settings *settings, const struct chos
         return command_fail(&run.err);
     options->record = options_encode(&settings_table, settings, arena);
     int code = run_loop(&run);
-    store_close(run.store);
+    bool unused = store_close_unused(run.store);
+    if (unused && run.log_path != NULL)
+        remove_log(run.log_path);
+    mem_free(run.log_path);
     return code;
 }
 

@@ -265,6 +265,30 @@ static void test_twice_in_a_process(void **state)
     remove_folder(folder);
 }
 
+static void test_close_unused(void **state)
+{
+    (void)state;
+    char *folder = new_folder();
+    struct store *reader = NULL;
+    struct err err;
+    struct store *owner = open_store(folder);
+    put(owner, STORE_FACTS, "machine/roofline", "v");
+    assert_true(store_close_unused(owner));
+    assert_int_equal(access(folder, F_OK), -1);
+    owner = open_store(folder);
+    put(owner, STORE_RUNS, "r1", "v");
+    assert_false(store_close_unused(owner)); /* a run is in it */
+    owner = open_store(folder);
+    struct store_batch *batch = store_batch_new();
+    store_batch_remove(batch, STORE_RUNS, "r1");
+    assert_int_equal(store_commit(owner, batch, &err), 0);
+    store_batch_free(batch);
+    assert_false(store_close_unused(owner)); /* it was there before */
+    assert_int_equal(store_open(folder, false, true, &reader, &err), 0);
+    assert_false(store_close_unused(reader));
+    remove_folder(folder);
+}
+
 static void test_backup(void **state)
 {
     (void)state;
@@ -356,17 +380,12 @@ static void test_default_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_put_get_remove),
-        cmocka_unit_test(test_scan),
-        cmocka_unit_test(test_scan_is_a_snapshot),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_large_values),
-        cmocka_unit_test(test_next_run),
-        cmocka_unit_test(test_nothing_there),
-        cmocka_unit_test(test_twice_in_a_process),
-        cmocka_unit_test(test_backup),
-        cmocka_unit_test(test_readers_checked),
-        cmocka_unit_test(test_default_folder),
+        cmocka_unit_test(test_put_get_remove),     cmocka_unit_test(test_scan),
+        cmocka_unit_test(test_scan_is_a_snapshot), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_large_values),       cmocka_unit_test(test_next_run),
+        cmocka_unit_test(test_nothing_there),      cmocka_unit_test(test_twice_in_a_process),
+        cmocka_unit_test(test_close_unused),       cmocka_unit_test(test_backup),
+        cmocka_unit_test(test_readers_checked),    cmocka_unit_test(test_default_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
