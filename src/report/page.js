@@ -142,8 +142,8 @@ function axes(x, y, xName, yName) {
   plot.append(draw("text", { x: (L + W - R) / 2, y: H - 6, "text-anchor": "middle" }, xName), draw("text", { x: 12, y: (T + H - B) / 2, transform: `rotate(-90 12 ${(T + H - B) / 2})`, "text-anchor": "middle" }, yName));
   return plot;
 }
-function linear(low, high, from, to, words) {
-  const span = high - low || 1, step = [1, 2, 5, 10].map(k => k * 10 ** Math.floor(Math.log10(span / 5))).find(k => span / k <= 6), ticks = [];
+function linear(low, high, from, to, words, least = 0) {
+  const span = high - low || 1, step = Math.max(least, [1, 2, 5, 10].map(k => k * 10 ** Math.floor(Math.log10(span / 5))).find(k => span / k <= 6)), ticks = [];
   for (let k = Math.ceil(low / step); k * step <= high; k++) ticks.push([k * step, words(k * step)]);
   return { at: value => from + (to - from) * (value - low) / span, ticks };
 }
@@ -163,7 +163,7 @@ const progressAxes = { time: ["minutes since the first verdict", row => row.at],
 function progress(name) {
   const [words, of] = progressAxes[name], kernels = inOrder.filter(row => row.speedup_low > 0), lows = kernels.map(row => row.speedup_low).concat(1);
   const final = facts.final && facts.evaluation?.baselines?.[facts.against]?.speedup;
-  const x = linear(0, Math.max(...inOrder.map(of), 1e-9), L, W - R, value => +value.toPrecision(3) + "");
+  const x = linear(0, Math.max(...inOrder.map(of), 1e-9), L, W - R, value => +value.toPrecision(3) + "", name === "evaluations" ? 1 : 0);
   const y = logarithmic(Math.max(Math.min(...lows), 1 / 64), Math.max(...lows, final?.high ?? 1), 2, H - B, T, value => value >= 1 ? value + "x" : "1/" + 1 / value + "x");
   const plot = axes(x, y, words, "speed-up, lower end of 95 %");
   if (final) plot.append(draw("rect", { class: "final", x: L, y: y.at(final.high), width: W - L - R, height: Math.max(1, y.at(final.low) - y.at(final.high)) }), draw("text", { class: "final", x: L + 6, y: y.at(final.high) - 4 }, "final measurement " + digits(final.median, final.low, final.high) + "x " + over(facts.against)));
@@ -246,7 +246,7 @@ if (facts.islands?.length) {
 const rounds = Map.groupBy ? Map.groupBy(rows, row => row.round) : rows.reduce((map, row) => map.set(row.round, [...(map.get(row.round) ?? []), row]), new Map());
 if (rows.length)
   section("The tree of rounds", make("div", { class: "tree" }, ...[...rounds].sort(([a], [b]) => a - b).map(([number, list]) => {
-    const kernels = list.filter(row => row.correct), box = make("details", {}, make("summary", {}, "round " + number + ": " + kernels.length + " kernels of " + list.length + (kernels.length ? (best => ", best " + ratio(best) + " (" + interval(best) + ")")(kernels.reduce((a, b) => b.speedup_low > a.speedup_low ? b : a)) : "")));
+    const kernels = list.filter(row => row.correct), box = make("details", {}, make("summary", {}, "round " + number + ": " + kernels.length + (kernels.length === 1 ? " kernel of " : " kernels of ") + list.length + (kernels.length ? (best => ", best " + ratio(best) + " (" + interval(best) + ")")(kernels.reduce((a, b) => b.speedup_low > a.speedup_low ? b : a)) : "")));
     box.addEventListener("toggle", () => {
       if (box.childElementCount > 1) return;
       const parents = list.reduce((map, row) => map.set(row.parent, [...(map.get(row.parent) ?? []), row]), new Map());

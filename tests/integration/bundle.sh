@@ -15,6 +15,8 @@ cd "$work" || exit 1
 "$twagent" problem new axpb >out 2>&1
 sed -i 's/M: 1024, N: 1024/M: 64, N: 96/' axpb/spec.yaml
 "$twagent" run axpb --budget-evaluations 1 --final=false --quiet >out 2>&1
+"$twagent" list | grep -qF 'can go on: r1 (twagent resume r1 --budget-evaluations 2)'
+say $? "list says how a run that met its budget goes on: $("$twagent" list)"
 "$twagent" best axpb --bundle kernel.json >out 2>&1; say $? "best writes a bundle: $(cat out)"
 grep -q 'spec.yaml, ref_impl.py, baselines/naive.c' out; say $? "it says what is in it: $(cat out)"
 echo hunter2 >secret && ln -s "$work/secret" axpb/notes.py

@@ -83,11 +83,12 @@ static int list_runs(const struct settings *settings, struct store *store, struc
                  (long long)run->evaluated, run->best, apart ? " " : "", line.verdict);
         if (line.waits) {
             buf_addf(&waiting, "%s%s", waiting.length ? ", " : "", run->id);
-            last = run->id;
+            const char *larger = run_words_resume(arena, run);
+            last = larger ? larger : arena_printf(arena, "twagent resume %s", run->id);
         }
     }
     if (last)
-        buf_addf(out, "can go on: %s (twagent resume %s)\n", buf_text(&waiting), last);
+        buf_addf(out, "can go on: %s (%s)\n", buf_text(&waiting), last);
     if (!settings->json && count > most)
         buf_addf(out, "the last %zu of %zu; all: twagent list --last 0\n", most, count);
     return 0;
