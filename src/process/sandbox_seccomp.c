@@ -124,16 +124,11 @@ static const char *const attributes[] = {
 static const char *const groups[] = {"setsid", "setpgid", "inotify_init1"};
 
 static const char *const compute[] = {
-    "futex",          "brk",          "sched_yield",
-    "clock_gettime",  "clock_getres", "gettimeofday",
-    "time",           "nanosleep",    "clock_nanosleep",
-    "rt_sigprocmask", "rt_sigreturn", "sched_getaffinity",
-    "sigaltstack",    "exit",         "exit_group",
-    "getpid",         "gettid",       "getppid",
-    "getuid",         "geteuid",      "set_robust_list",
-    "rseq",           "getcpu",       "sysinfo",
-    "uname",          "getrandom",    "restart_syscall",
-    "membarrier",
+    "futex",       "brk",       "sched_yield",     "gettimeofday",    "time",
+    "nanosleep",   "uname",     "rt_sigprocmask",  "rt_sigreturn",    "sched_getaffinity",
+    "sigaltstack", "exit",      "exit_group",      "getpid",          "gettid",
+    "getppid",     "getuid",    "geteuid",         "set_robust_list", "rseq",
+    "getcpu",      "getrandom", "restart_syscall", "membarrier",      "sysinfo",
 };
 
 static const char *const loading[] = {
@@ -236,7 +231,9 @@ static int rules_program(scmp_filter_ctx filter, enum sandbox_profile profile)
         {REFUSE, SCMP_SYS(kill), 0, 0x80000000u, 0x80000000u},
         /* no character into somebody's terminal: TIOCSTI */
         {REFUSE, SCMP_SYS(ioctl), 1, INT_BITS, 0x5412},
-        /* no signal from a file or a folder, of any number to anybody of this user */
+        /* no signal from a file, a folder or a socket, of any number to anybody of this user */
+        {REFUSE, SCMP_SYS(ioctl), 1, INT_BITS, 0x8901 /* FIOSETOWN */},
+        {REFUSE, SCMP_SYS(ioctl), 1, INT_BITS, 0x8902 /* SIOCSPGRP */},
         {REFUSE, SCMP_SYS(fcntl), 1, INT_BITS, F_SETOWN},
         {REFUSE, SCMP_SYS(fcntl), 1, INT_BITS, 10 /* F_SETSIG */},
         {REFUSE, SCMP_SYS(fcntl), 1, INT_BITS, 15 /* F_SETOWN_EX */},
@@ -356,6 +353,18 @@ static int rules_machine(scmp_filter_ctx filter)
 }
 #endif
 
+/* A negative clock is another process's or thread's CPU time, which anybody may read: the worker's
+ * stands still in a call that is timed, and goes on where it holds or watches threads. */
+static int rules_clocks(scmp_filter_ctx filter)
+{
+    static const struct rule rules[] = {
+        {ALLOW, SCMP_SYS(clock_gettime), 0, 0x80000000u, 0},
+        {ALLOW, SCMP_SYS(clock_getres), 0, 0x80000000u, 0},
+        {ALLOW, SCMP_SYS(clock_nanosleep), 0, 0x80000000u, 0},
+    };
+    return ADD_RULES(filter, rules);
+}
+
 /* One filter for all of a candidate's life, constructors included: whoever could add another could
  * have it answer for this one. Descriptors: a loader's are the lowest that are free. */
 static int rules_runner(scmp_filter_ctx filter, const struct sandbox_window *window)
@@ -398,6 +407,8 @@ static int rules_runner(scmp_filter_ctx filter, const struct sandbox_window *win
         result = rules_mappings(filter, window);
     if (result == 0)
         result = rules_signals(filter);
+    if (result == 0)
+        result = rules_clocks(filter);
     if (result == 0)
         result = rules_machine(filter);
     if (result == 0) /* abort(), and no other signal to nobody else */

@@ -203,6 +203,9 @@ static const struct refusal {
      "SIG_ERR"},
     {"counts how often it was stopped", "#include <sys/resource.h>\n",
      "getrusage(RUSAGE_SELF, &(struct rusage){0}) != 0"},
+    {"reads another process's clock", "#include <time.h>\n#include <unistd.h>\n",
+     "clock_gettime((clockid_t)(~(unsigned)getppid() << 3 | 2), &(struct timespec){0}) != 0 && "
+     "clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &(struct timespec){0}) == 0"},
     {"limits", "#include <sys/resource.h>\n", "setrlimit(RLIMIT_CPU, &(struct rlimit){1, 1}) != 0"},
 };
 

@@ -157,6 +157,10 @@ static const struct {
      "fcntl(1, F_SETOWN_EX, &(struct f_owner_ex){F_OWNER_PID, getppid()}) != 0 && "
      "fcntl(open(\"/usr\", O_RDONLY), F_NOTIFY, DN_ACCESS) != 0 && fcntl(1, F_SETFL, O_APPEND) == "
      "0"},
+    {"has a socket signal its parent",
+     "#include <errno.h>\n#include <sys/ioctl.h>\n#include <unistd.h>\n",
+     "ioctl(1, 0x8901, &(int){getppid()}) != 0 && errno == EPERM && "
+     "ioctl(1, 0x8902, &(int){getppid()}) != 0 && errno == EPERM"},
     {"forks", "#include <unistd.h>\n", "fork() < 0"},
     {"connects", "#include <sys/socket.h>\n", "socket(AF_INET, SOCK_STREAM, 0) < 0"},
     {"reads a secret", "#include <fcntl.h>\n", "open(\"/etc/passwd\", O_RDONLY) < 0"},
