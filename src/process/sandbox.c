@@ -1,5 +1,6 @@
 #include "process/sandbox.h"
 
+#include "process/overseer.h"
 #include "process/spawn.h"
 
 #include <errno.h>
@@ -26,16 +27,20 @@ static const struct profile {
     const char *proc;  /* what of /proc can be read; NULL: nothing */
     int keep;          /* the highest descriptor that stays open for PROGRAM */
     bool system;       /* /usr, /lib and what a loader needs can be read */
+    bool overseen;     /* it may start processes, which are to end with it */
     bool keeps_access; /* CAP_DAC_OVERRIDE, if it was there: a user's folder seen by root */
 } profiles[SANDBOX_PROFILES] = {
-    [SANDBOX_COMPILE] = {"compile", {2 * GIB, COMPILE_CPU_S, 64 * MIB, 256}, NULL, 2, true, true},
-    [SANDBOX_RUNNER] = {"runner", {NO_LIMIT, NO_LIMIT, 1, 64}, NULL, 8, false, false},
+    [SANDBOX_COMPILE] =
+        {"compile", {2 * GIB, COMPILE_CPU_S, 64 * MIB, 256}, NULL, 2, true, false, true},
+    [SANDBOX_RUNNER] = {"runner", {NO_LIMIT, NO_LIMIT, 1, 64}, NULL, 8, false, false, false},
     [SANDBOX_REFERENCE] =
-        {"reference", {NO_LIMIT, NO_LIMIT, 64 * MIB, 1024}, "/proc", 8, true, true},
-    [SANDBOX_GPU] = {"gpu", {NO_LIMIT, NO_LIMIT, 64 * MIB, 4096}, "/proc", 8, true, true},
-    [SANDBOX_TOOL] = {"tool", {4 * GIB, 30, 64 * MIB, 256}, NULL, 2, true, true},
-    [SANDBOX_SANITIZED] = {"sanitized", {NO_LIMIT, 60, MIB, 64}, "/proc/self", 5, true, false},
-    [SANDBOX_AGENT] = {"agent", {NO_LIMIT, NO_LIMIT, 256 * MIB, 1024}, "/proc", 8, true, true},
+        {"reference", {NO_LIMIT, NO_LIMIT, 64 * MIB, 1024}, "/proc", 8, true, true, true},
+    [SANDBOX_GPU] = {"gpu", {NO_LIMIT, NO_LIMIT, 64 * MIB, 4096}, "/proc", 8, true, true, true},
+    [SANDBOX_TOOL] = {"tool", {4 * GIB, 30, 64 * MIB, 256}, NULL, 2, true, false, true},
+    [SANDBOX_SANITIZED] =
+        {"sanitized", {NO_LIMIT, 60, MIB, 64}, "/proc/self", 5, true, false, false},
+    [SANDBOX_AGENT] =
+        {"agent", {NO_LIMIT, NO_LIMIT, 256 * MIB, 1024}, "/proc", 8, true, false, true},
 };
 
 const char *sandbox_profile_name(enum sandbox_profile profile)
@@ -247,6 +252,16 @@ static int split(struct err *err)
     return 0;
 }
 
+/* Where memory ends the kernel takes this program and all that it starts before others. */
+static void end_first(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0)
+        (void)!write(fd, "1000", 4);
+    if (fd >= 0)
+        close(fd);
+}
+
 static int become(const struct request *request, struct err *err)
 {
     /* Our parent's death is ours; what it started in a group of its own stays in it. */
@@ -260,6 +275,10 @@ static int become(const struct request *request, struct err *err)
         int fd = open(request->errors, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         if (fd < 0 || dup2(fd, 2) < 0)
             return err_set_errno(err, ERR_IO, errno, "%s", request->errors);
+    }
+    if (profiles[request->profile].overseen) {
+        overseer_start();
+        end_first();
     }
     int keep = profiles[request->profile].keep;
     if (close_range((unsigned)keep + 1, ~0u, 0) != 0)

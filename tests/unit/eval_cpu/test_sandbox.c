@@ -70,6 +70,8 @@ static const struct {
            "test \"$was\" != \"$(grep ^Cpus_ /proc/$!/status)\"",
      false},
     {"binds itself", "--profile reference", "taskset 1 /bin/true", true},
+    {"is what ends where memory does", "--profile reference",
+     "test \"$(cat /proc/self/oom_score_adj)\" = 1000", true},
     {"signals what is not it", "--profile reference", OTHER "kill -0 $!", false},
     {"signals what it started, an agent", "--profile agent", OTHER "kill -0 $!", true},
     {"makes a program executable", "--profile compile --write @",
@@ -141,6 +143,59 @@ static void nobody_outlives_the_parent(void **state)
     waitpid(parent, NULL, 0);
     assert_int_equal(read(fds[0], &byte, 1), 0); /* it is gone: the pipe's last end is closed */
     close(fds[0]);
+}
+
+/* A definition forgets that it dies with its parent, and has started another. Both hold the pipe.
+ */
+static void a_definition_leaves_nobody(void **state)
+{
+    static const char script[] = "import ctypes, os, time\nctypes.CDLL(None).prctl(1, 0, 0, 0, 0)\n"
+                                 "if os.fork() == 0:\n    os.write(1, b'x')\ntime.sleep(300)\n";
+    (void)state;
+    int fds[2];
+    char byte;
+    assert_int_equal(pipe(fds), 0);
+    pid_t parent = fork();
+    if (parent == 0) {
+        if (fork() == 0) {
+            dup2(fds[1], 1);
+            execl(file_program_path(), "t", "sandbox", "--profile", "reference", "--",
+                  "/usr/bin/python3", "-I", "-c", script, (char *)NULL);
+            _exit(1);
+        }
+        pause();
+        _exit(0);
+    }
+    close(fds[1]);
+    assert_int_equal(read(fds[0], &byte, 1), 1);
+    kill(parent, SIGKILL);
+    waitpid(parent, NULL, 0);
+    assert_int_equal(read(fds[0], &byte, 1), 0);
+    close(fds[0]);
+}
+
+/* Ten processes have 350 threads each, and wait. Exit code 3: this machine grants no so many. */
+static void a_definition_is_bounded(void **state)
+{
+    static const char script[] = "exec /usr/bin/python3 -I -c \"import _thread, os, sys, time\n"
+                                 "_thread.stack_size(65536)\n"
+                                 "def start():\n"
+                                 "    try:\n"
+                                 "        for i in range(350):\n"
+                                 "            _thread.start_new_thread(time.sleep, (3600,))\n"
+                                 "    except RuntimeError:\n"
+                                 "        os._exit(3)\n"
+                                 "    time.sleep(3600)\n"
+                                 "for i in range(10):\n"
+                                 "    if os.fork() == 0:\n"
+                                 "        start()\n"
+                                 "os._exit(os.waitstatus_to_exitcode(os.wait()[1]))\"";
+    (void)state;
+    int code = sandboxed("--profile reference", script);
+    if (code == 3)
+        skip();
+    if (strstr(buf_text(&kit.said), "more than 2000 threads") == NULL)
+        fail_msg("%d: %s", code, buf_text(&kit.said));
 }
 
 /* A sanitized program holds a candidate's code, with the same user as the worker. */
@@ -220,6 +275,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(usage_is_checked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(descriptors_do_not_leak, set_up, tear_down),
         cmocka_unit_test(nobody_outlives_the_parent),
+        cmocka_unit_test(a_definition_leaves_nobody),
+        cmocka_unit_test_setup_teardown(a_definition_is_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sanitized_programs_reach_nobody, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sanitized_programs_have_few_threads, set_up, tear_down),
     };
