@@ -153,7 +153,7 @@ bool null_lower(const struct session *session, struct null_result *result, const
     const struct problem *problem = session->problem;
     *result = (struct null_result){.name = "lower precision"};
     *why = NULL;
-    if (!dtype_is_float(problem->outputs[0].dtype) || problem->tolerance_fixed)
+    if (!dtype_is_float(problem_precise(problem)->dtype) || problem->tolerance_fixed)
         return false; /* the user's own tolerance is the user's own decision */
     bool tf32 = problem->precision != NULL && strcmp(problem->precision, "tf32") == 0;
     if (reference_bits(problem, PRECISION_SPEC) >= 0 && !tf32) { /* tf32's bound sees bfloat16 */

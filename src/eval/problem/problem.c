@@ -302,6 +302,14 @@ int problem_work(const struct problem *problem, const struct names *dims, double
     return add_bytes(problem->outputs, problem->output_count, dims, bytes, err);
 }
 
+const struct tensor_spec *problem_precise(const struct problem *problem)
+{
+    for (size_t i = 0; i < problem->output_count; i++)
+        if (dtype_is_float(problem->outputs[i].dtype))
+            return &problem->outputs[i];
+    return &problem->outputs[0];
+}
+
 /* Two operations a term, and the inputs' share of an output element. */
 static double terms_by_work(const struct problem *problem, const struct names *dims,
                             double *row /* where the operation keeps its shape; else 1 */)
@@ -309,7 +317,7 @@ static double terms_by_work(const struct problem *problem, const struct names *d
     int64_t extents[RANK_MAX];
     double flops = 0.0, bytes = 0.0, terms = 1.0, largest = 0.0;
     size_t outputs = 0, elements = 0;
-    const struct tensor_spec *output = &problem->outputs[0];
+    const struct tensor_spec *output = problem_precise(problem);
     struct err ignored;
     *row = 1.0;
     for (size_t i = 0; i < problem->input_count; i++)

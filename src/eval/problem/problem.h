@@ -104,5 +104,7 @@ bool problem_draw_beyond(const struct problem *problem, uint64_t seed, uint64_t 
 size_t problem_starts(const struct problem *problem, const char *backend, const char **paths,
                       size_t most);
 bool problem_has_dim(const struct problem *problem, const char *name);
+/* What precision is asked of: the first output of a floating type, or the first where none is. */
+const struct tensor_spec *problem_precise(const struct problem *problem);
 bool problem_has_tensor(const struct problem *problem, const char *name); /* input or output */
 const char *problem_starts_folder(const struct problem *problem, const char *backend);

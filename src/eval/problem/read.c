@@ -194,7 +194,7 @@ static int read_precision(struct reading *reading)
         return document_refuse(document, document_key_line(reading->root, "accuracy"),
                                "expected accuracy: elementwise or normwise, not \"%.80s\"",
                                accuracy);
-    const char *fallback = dtype_name(problem->outputs[0].dtype);
+    const char *fallback = dtype_name(problem_precise(problem)->dtype);
     if (read_text(reading, "precision", fallback, &problem->precision) != 0)
         return -1;
     if (strcmp(problem->precision, "strict") == 0) {

@@ -61,7 +61,7 @@ static void put_problem(struct json *json, const struct problem *problem)
 static bool is_plain(const struct problem *problem)
 {
     return problem->reference_kind == REFERENCE_PYTHON &&
-           strcmp(problem->precision, dtype_name(problem->outputs[0].dtype)) == 0;
+           strcmp(problem->precision, dtype_name(problem_precise(problem)->dtype)) == 0;
 }
 
 void shipped_put(struct json *json)

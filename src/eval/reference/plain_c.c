@@ -64,7 +64,7 @@ static int build_both(struct plain *plain, const char *folder, struct err *err)
 {
     BUF_LOCAL(text, SOURCE_MOST);
     int status = file_read(plain->problem->reference_file, &text, err);
-    enum dtype dtype = plain->problem->outputs[0].dtype;
+    enum dtype dtype = problem_precise(plain->problem)->dtype;
     bool real = status == 0 && says_real(buf_text(&text)) &&
                 (dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64);
     if (status == 0)

@@ -22,7 +22,7 @@ static int row_of(const char *name)
 
 int reference_bits(const struct problem *problem, enum reference_precision precision)
 {
-    int own = row_of(dtype_name(problem->outputs[0].dtype));
+    int own = row_of(dtype_name(problem_precise(problem)->dtype));
     int allowed = row_of(problem->precision);
     if (precision == PRECISION_EXACT || own < 0)
         return -1;

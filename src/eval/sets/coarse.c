@@ -11,7 +11,7 @@ enum { FLOAT32_BITS = 23 };
 bool session_low_bits_apply(const struct session *session)
 {
     const struct problem *problem = session->problem;
-    return problem->outputs[0].dtype == DTYPE_FLOAT32 && !problem->tolerance_fixed &&
+    return problem_precise(problem)->dtype == DTYPE_FLOAT32 && !problem->tolerance_fixed &&
            reference_bits(problem, PRECISION_SPEC) < 0;
 }
 

@@ -240,7 +240,7 @@ bool session_few_applies(const struct session *session)
     const struct problem *problem = session->problem;
     const struct tensor_spec *first = &problem->inputs[0];
     bool zero = first->low > first->high || (first->low <= 0.0 && first->high >= 0.0);
-    enum dtype dtype = problem->outputs[0].dtype;
+    enum dtype dtype = problem_precise(problem)->dtype;
     return zero && first->dtype == dtype && (dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64) &&
            reference_bits(problem, PRECISION_SPEC) < 0 && !problem->tolerance_fixed &&
            !problem->normwise && session->long_shape->reduction >= FEW_REDUCTION &&

@@ -208,6 +208,20 @@ static void test_short_form(void **state)
     problem_free(p);
 }
 
+/* Precision is the second output's, and so is the length of a sum: 64 terms, not 64 * 9. */
+static void test_integers_first(void **state)
+{
+    (void)state;
+    struct problem *p =
+        load("name: p\ndims: {M: 4, N: 9, K: 64}\n"
+             "inputs: {A: {shape: [M, K], dtype: float32}, B: {shape: [K, N], dtype: float32}}\n"
+             "outputs: {I: {shape: [M], dtype: int32}, C: {shape: [M, N], dtype: float32}}\n"
+             "reference: ref_impl.py\nflops: 2*M*N*K\n");
+    assert_string_equal(p->precision, "float32");
+    assert_int_equal(problem_reduction(p, &p->shapes[0]), 64);
+    problem_free(p);
+}
+
 static void test_other_references(void **state)
 {
     static const char form[] = "name: p\ndims: {N: 8}\ninputs: {x: {shape: [N], dtype: int32}}\n"
@@ -453,12 +467,13 @@ static void test_rate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_FOLDER(test_long_form),   WITH_FOLDER(test_numbers),
-        WITH_FOLDER(test_fixed_dims),  WITH_FOLDER(test_hidden_shapes),
-        WITH_FOLDER(test_short_form),  WITH_FOLDER(test_other_references),
-        WITH_FOLDER(test_starts),      WITH_FOLDER(test_many_inputs),
-        WITH_FOLDER(test_wrong_specs), WITH_FOLDER(test_paths),
-        WITH_FOLDER(test_sizes),       cmocka_unit_test(test_rate),
+        WITH_FOLDER(test_long_form),      WITH_FOLDER(test_numbers),
+        WITH_FOLDER(test_fixed_dims),     WITH_FOLDER(test_hidden_shapes),
+        WITH_FOLDER(test_short_form),     WITH_FOLDER(test_other_references),
+        WITH_FOLDER(test_starts),         WITH_FOLDER(test_many_inputs),
+        WITH_FOLDER(test_wrong_specs),    WITH_FOLDER(test_paths),
+        WITH_FOLDER(test_sizes),          cmocka_unit_test(test_rate),
+        WITH_FOLDER(test_integers_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
