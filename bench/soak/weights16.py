@@ -3,9 +3,11 @@
 
 usage: bench/soak/weights16.py [HEADS [DRAWINGS]]      167 heads of 1040 x 64, three drawings
 
-Inputs are drawn as twagent draws them for attention_fp16 (Student t, 2 degrees, within the ranges of its spec). A line a
-drawing: the largest error of an element over its scale (docs/inputs-and-tolerance.md), with weights in float16 and in
-bfloat16, beside eight roundings of the result and an eighth of what inputs of 7 bits make."""
+Inputs are drawn as twagent draws them for attention_fp16 (Student t, 2 degrees; normal; sparse; within the ranges of
+its spec). Three lines a drawing: the largest error of an element over its scale (docs/inputs-and-tolerance.md), with weights
+in float16, in bfloat16, and these with values in bfloat16, as a matrix unit needs them, beside what is allowed: eight
+roundings of the result, or an eighth of what inputs of 7 bits make where that is more and tails are heavy. Then the
+same of the relative L2, beside half of what inputs of 7 bits make."""
 
 import math
 import sys
@@ -31,25 +33,40 @@ def attention(q, k, v, rounded=None):
     return (rounded(weights) if rounded else weights) @ v / weights.sum(axis=1, keepdims=True)
 
 
-def drawing(seed, heads):
+def normal(rng, limit):
+    return np.clip(rng.standard_normal((LENGTH, DEPTH)), -limit, limit).astype(np.float16)
+
+
+def sparse(rng, limit):
+    return normal(rng, limit) * (rng.random((LENGTH, DEPTH)) < 0.1).astype(np.float16)
+
+
+def drawing(seed, heads, draw):
     rng = np.random.default_rng(seed)
-    worst = {"float16": 0.0, "bfloat16": 0.0, "7 bits": 0.0}
+    names = ("float16", "bfloat16", "both", "7 bits")
+    worst, squares, size = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0), 0.0
     for _ in range(heads):
-        q, k, v = (heavy(rng, limit).astype(np.float64) for limit in (4, 4, 1000))
+        q, k, v = (draw(rng, limit).astype(np.float64) for limit in (4, 4, 1000))
         exact = attention(q, k, v)
         scale = np.maximum(np.abs(exact), np.sqrt((exact * exact).mean(axis=1, keepdims=True)))
+        size += (exact * exact).sum()
         got = {
             "float16": attention(q, k, v, lambda w: w.astype(np.float16)).astype(np.float16),
             "bfloat16": attention(q, k, v, lambda w: bits(w, 7)).astype(np.float16),
+            "both": attention(q, k, bits(v, 7), lambda w: bits(w, 7)).astype(np.float16),
             "7 bits": attention(bits(q, 7), bits(k, 7), bits(v, 7)),
         }
         for name, value in got.items():
             worst[name] = max(worst[name], float((np.abs(value - exact) / scale).max()))
-    return worst
+            squares[name] += float(((value - exact) ** 2).sum())
+    return worst, {name: math.sqrt(square / size) for name, square in squares.items()}
 
 
 if __name__ == "__main__":
     HEADS, DRAWINGS = (list(map(int, sys.argv[1:])) + [167, 3][len(sys.argv) - 1:])[:2]
     for s in range(DRAWINGS):
-        w = drawing(s, HEADS)
-        print(f"{s}: float16 {w['float16']:.5f}, bfloat16 {w['bfloat16']:.5f}; 8 roundings {8 * 2.0**-10:.5f}, l / 8 {w['7 bits'] / 8:.5f}", flush=True)
+        for kind in (heavy, normal, sparse):
+            w, norm = drawing(s, HEADS, kind)
+            allowed = max(8 * 2.0**-10, w["7 bits"] / 8 if kind is heavy else 0.0)
+            of = [f"{name} {w[name] / allowed:.2f} and {norm[name] / norm['7 bits'] * 2:.2f}" for name in ("float16", "bfloat16", "both")]
+            print(f"{s} {kind.__name__:6} element of what is allowed, norm of half of 7 bits': {', '.join(of)}", flush=True)
