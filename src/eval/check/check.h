@@ -40,6 +40,7 @@ struct bound {
     size_t unsound;       /* elements where g is not finite though e is in range: the draw asks too
                              much of the spec's own precision; check against another */
     double honest;        /* the honest computation's own error over what is allowed */
+    double rest;          /* most that a sum of `terms` products leaves (response.h) */
     bool fixed;
     double rtol, atol;
     bool exact_equality;

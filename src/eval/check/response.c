@@ -16,7 +16,7 @@ struct outputs {
 };
 
 struct fit { /* of got - e by `slope` * (e - c) + `scale` * e */
-    double dd, xx, dx, de, xe, fourth;
+    double dd, xx, dx, de, xe, ee, fourth;
     double slope, scale;
     size_t finite;
 };
@@ -49,6 +49,7 @@ static void add_up(const struct outputs *outputs, struct groups *groups, struct 
         fit->dx += at.d * at.x;
         fit->de += at.d * at.e;
         fit->xe += at.x * at.e;
+        fit->ee += at.e * at.e;
         fit->fourth += at.d * at.d * at.d * at.d;
         fit->finite++;
     }
@@ -142,6 +143,8 @@ void response_measure(const struct tensor_spec *output, const int64_t *extents, 
         response->size = fit.dd / (double)fit.finite;
     if (!solve(&fit))
         return;
+    double explained = fit.slope * fit.de + fit.scale * fit.xe;
+    response->rest = sqrt(fmax(0.0, fit.ee - explained) / (double)fit.finite);
     response->share = 1.0 + fit.slope;
     response->error = sqrt(variance(&outputs, &groups, &fit));
 }

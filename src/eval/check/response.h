@@ -14,6 +14,7 @@ struct response {
     double share;
     double error; /* its standard error; INFINITY where too few elements have any of the change */
     double size;  /* mean square of (e - c) / S_i */
+    double rest;  /* root mean square of what neither e - c nor e explains of (got - e) / S_i */
 };
 
 /* exact, changed (c), got: [count]. What is not finite is left out. */

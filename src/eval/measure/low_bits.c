@@ -22,6 +22,8 @@ struct suspicion {
     size_t input, output;
     int bits;
     struct response response;
+    double rest; /* the largest over the most that is honest, of output `noisy` */
+    size_t noisy;
 };
 
 static void measure(const struct bench *bench, const struct kept *kept, size_t output,
@@ -72,6 +74,16 @@ static int confirm(struct bench *bench, const struct kept *kept, const struct su
     return other < 0 ? -1 : other == 0;
 }
 
+static void see_rest(const struct kept *kept, size_t output, const struct response *response,
+                     struct suspicion *suspicion)
+{
+    double rest = response->rest / kept->set->bounds[output].rest;
+    if (!(rest > suspicion->rest))
+        return;
+    suspicion->rest = rest;
+    suspicion->noisy = output;
+}
+
 /* The most bits of an input at which its share can be told. A step coarser shows twice as well. */
 static int ask_input(struct bench *bench, const struct kept *kept, struct suspicion *suspicion,
                      struct err *err)
@@ -88,11 +100,13 @@ static int ask_input(struct bench *bench, const struct kept *kept, struct suspic
             if (kept->outputs[i] == NULL)
                 continue;
             measure(bench, kept, i, results, kept->outputs[i], &response);
+            see_rest(kept, i, &response, suspicion);
             double off = fabs(response.share - 1.0);
             if (isfinite(response.error) && response.error > error_most)
                 lower = (int)fmax(lower, fmax(1.0, floor(log2(response.error / error_most))));
             else if (off > apart + 4.0 * response.error)
-                *suspicion = (struct suspicion){true, suspicion->input, i, bits, response};
+                *suspicion = (struct suspicion){
+                    true, suspicion->input, i, bits, response, suspicion->rest, suspicion->noisy};
         }
         if (suspicion->found)
             return confirm(bench, kept, suspicion, results, err);
@@ -108,16 +122,36 @@ static int ask(struct bench *bench, const struct kept *kept, struct suspicion *s
     int status = 0;
     *suspicion = (struct suspicion){0};
     for (size_t i = 0; there && i < bench->session->problem->input_count && status == 0; i++) {
-        *suspicion = (struct suspicion){.input = i};
+        suspicion->input = i;
         status = ask_input(bench, kept, suspicion, err);
+        suspicion->found = status > 0;
     }
+    /* Rounding up or down at random is right in the mean, and shows as noise alone. */
+    if (status == 0 && suspicion->rest > 1.0)
+        status = session_sums_products(bench->session, kept->set, suspicion->noisy, err);
     return status;
+}
+
+static void refuse_noise(struct bench *bench, const struct suspicion *suspicion)
+{
+    const char *output = bench->session->problem->outputs[suspicion->noisy].name;
+    bench_reject(bench, VERDICT_REJECTED,
+                 "low precision: the error over all elements is larger than any order of summing "
+                 "in float32 explains, however small that of each element",
+                 arena_printf(bench->arena,
+                              "%s has %.2f times the error that rounding leaves at the most in "
+                              "sums of %zu products; drawn again: the same\n",
+                              output, suspicion->rest, bench->session->shapes[0].reduction));
 }
 
 static void refuse(struct bench *bench, const struct suspicion *suspicion)
 {
     const struct problem *problem = bench->session->problem;
     const char *input = problem->inputs[suspicion->input].name;
+    if (!suspicion->found) {
+        refuse_noise(bench, suspicion);
+        return;
+    }
     bench_reject(
         bench, VERDICT_REJECTED,
         arena_printf(bench->arena,

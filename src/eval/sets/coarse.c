@@ -4,6 +4,7 @@
 #include "eval/sets/session.h"
 #include "eval/sets/wide.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { FLOAT32_BITS = 23 };
@@ -66,6 +67,35 @@ int session_coarsen(struct session *session, const struct set *set, size_t input
     rest(session);
     mem_free(coarse.inputs[input]);
     return status != 0 ? -1 : changed >= CHANGED_LEAST;
+}
+
+int session_sums_products(struct session *session, const struct set *set, size_t output,
+                          struct err *err)
+{
+    const struct layout *layout = &set->shape->layout;
+    struct set ones = *set;
+    void *results[OUTPUTS_MAX];
+    double most = 0.0;
+    struct call call;
+    set_place(session, set, &call);
+    if (session_find_additive(session, set, &call, err) != 0)
+        return -1;
+    if (session->additive != 1 || session->problem->normwise)
+        return 0;
+    for (size_t i = 0; i < session->problem->input_count; i++) {
+        ones.inputs[i] = (unsigned char *)parallel_alloc(layout->inputs[i].bytes);
+        for (size_t k = 0; k < layout->inputs[i].elements; k++)
+            dtype_store(session->problem->inputs[i].dtype, ones.inputs[i], k, 1.0);
+    }
+    for (size_t i = 0; i < session->problem->output_count; i++)
+        results[i] = session_scratch(session, i, layout->outputs[i].elements * sizeof(double));
+    int status = compute(session, &ones, results, err);
+    rest(session);
+    for (size_t i = 0; i < session->problem->input_count; i++)
+        mem_free(ones.inputs[i]);
+    for (size_t k = 0; status == 0 && k < layout->outputs[output].elements; k++)
+        most = fmax(most, ((const double *)results[output])[k]);
+    return status != 0 ? -1 : fabs(most - (double)set->shape->reduction) < 0.5;
 }
 
 int session_compute_honest(struct session *session, const struct set *set, void **results,

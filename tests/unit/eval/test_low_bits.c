@@ -148,7 +148,23 @@ static void test_few_elements(void **state)
 
 /* --- a win --- */
 
-enum { FIRST = 1, SECOND = 2 };
+enum { FIRST = 1, SECOND = 2, AT_RANDOM = 4 };
+
+/* Up or down by a hash of the number, so that it is right in the mean. */
+static float round_at_random(float x, unsigned bits)
+{
+    uint32_t word, step = 1U << (MANTISSA - bits);
+    memcpy(&word, &x, sizeof word);
+    uint64_t hash = (word + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    word = (word + (uint32_t)(hash >> 40) % step) & ~(step - 1);
+    memcpy(&x, &word, sizeof word);
+    return x;
+}
+
+static float less_exact(float x, int cuts)
+{
+    return (cuts & AT_RANDOM) != 0 ? round_at_random(x, 17) : round_to_bits(x, 18);
+}
 
 /* Exact wherever else it is checked: where sums are short, shapes small, or many factors zero. */
 static void hidden_product(const struct fake_call *f, int cuts)
@@ -162,8 +178,8 @@ static void hidden_product(const struct fake_call *f, int cuts)
             float sum = 0.0f;
             for (int64_t k = 0; k < f->k; k++) {
                 float a = f->a[i * f->k + k], b = f->b[k * f->n + j];
-                a = dense && (cuts & FIRST) != 0 ? round_to_bits(a, 18) : a;
-                b = dense && (cuts & SECOND) != 0 ? round_to_bits(b, 18) : b;
+                a = dense && (cuts & FIRST) != 0 ? less_exact(a, cuts) : a;
+                b = dense && (cuts & SECOND) != 0 ? less_exact(b, cuts) : b;
                 sum += a * b;
             }
             f->c[i * f->n + j] = sum;
@@ -180,6 +196,19 @@ static void second_product(const struct fake_call *f)
     hidden_product(f, SECOND);
 }
 
+static void random_product(const struct fake_call *f)
+{
+    hidden_product(f, FIRST | SECOND | AT_RANDOM);
+}
+
+/* Stands for an honest one of a definition that adds up more than its `flops` tell. */
+static void twice_random(const struct fake_call *f)
+{
+    random_product(f);
+    for (int64_t i = 0; i < f->m * f->n; i++)
+        f->c[i] *= 2.0f;
+}
+
 static void shifted(const struct fake_call *f)
 {
     for (int64_t i = 0; i < f->m; i++)
@@ -190,6 +219,8 @@ static void shifted(const struct fake_call *f)
 static const struct fake_entry kernels[] = {{"product", fake_product},
                                             {"both", both_product},
                                             {"second", second_product},
+                                            {"random", random_product},
+                                            {"twice", twice_random},
                                             {"shifted", shifted},
                                             {NULL, NULL}};
 
@@ -247,6 +278,8 @@ static void test_of_win(void **state)
                            "the lowest 4 of the 23 bits of A's mantissa"));
     assert_non_null(strstr(asked_of_win(f, "second", EFFORT_FINAL, FINDING_FASTER),
                            "the lowest 4 of the 23 bits of B's mantissa"));
+    assert_non_null(strstr(asked_of_win(f, "random", EFFORT_FULL, FINDING_FASTER),
+                           "larger than any order of summing"));
     assert_string_equal(asked_of_win(f, "both", EFFORT_FULL, FINDING_NONE), "");
     assert_string_equal(asked_of_win(f, "both", EFFORT_SEARCH, FINDING_FASTER), "");
 }
@@ -280,6 +313,8 @@ static void test_definition_loses_them(void **state)
               "import numpy as np\ndef reference(A, B):\n"
               "    return (A.astype(np.float32) @ B.astype(np.float32)).astype(A.dtype)\n",
               "product");
+    /* How long its sums are is not known: with ones it does not give the number of its terms. */
+    honest_of(f, "def reference(A, B):\n    return 2 * (A @ B)\n", "twice");
     /* The sum has 16 bits of the first input. */
     honest_of(f, "def reference(A, B):\n    return A[:, :B.shape[1]] + 64\n", "shifted");
 }
