@@ -462,25 +462,6 @@ static void test_two_kernels_in_turns(void **state)
     }
 }
 
-/* Three calls that agree by chance on a busy machine do not make the kernel the one that varies. */
-static void test_whose_noise(void **state)
-{
-    (void)state;
-    struct arena *arena = arena_new();
-    struct session session = {.load = 0.85};
-    struct bench bench = {.session = &session, .arena = arena};
-    struct comparison comparison = {.spread = 0.31, .baseline_samples = 3};
-    const char *words = quiet_words(&bench, &comparison);
-    assert_non_null(strstr(words, "over 3 samples the baseline strays from itself by 0 %"));
-    assert_non_null(strstr(words, "other programs take 85 % of a core's time; what helps: end"));
-    assert_null(strstr(words, "the kernel's own time varies"));
-    session.load = 0.01;
-    words = quiet_words(&bench, &comparison);
-    assert_null(strstr(words, "other programs take"));
-    assert_non_null(strstr(words, "the kernel's own time varies"));
-    arena_free(arena);
-}
-
 int main(int argc, char **argv)
 {
     int code;
@@ -499,7 +480,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_a_final_says),
         cmocka_unit_test(test_the_floor),
         cmocka_unit_test(test_two_kernels_in_turns),
-        cmocka_unit_test(test_whose_noise),
     };
     return cmocka_run_group_tests_name("measure", tests, NULL, NULL);
 }
