@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PROBE_TIMEOUT_MS = 10000, PROBE_TORCH_MS = 60000, TRIED_MOST = 400, PATHS_MOST = 64 };
+/* An import takes a second, and on a busy machine with cold files many. */
+enum { PROBE_TIMEOUT_MS = 60000, TRIED_MOST = 400, PATHS_MOST = 64 };
 
 struct search {
     const char *package;
@@ -88,8 +89,6 @@ static const char *script_for(struct search *search)
 
 static bool ask(struct search *search, const char *path, struct err *err)
 {
-    bool numpy = strcmp(search->package, "numpy") == 0;
-    uint64_t timeout_ms = numpy ? PROBE_TIMEOUT_MS : PROBE_TORCH_MS; /* torch: a second, if warm */
     const char *const argv[] = {path, "-I", "-B", "-c", script_for(search), NULL};
     static const char *const env[] = {"LC_ALL=C.UTF-8", "OPENBLAS_NUM_THREADS=1", NULL};
     struct child child = {0};
@@ -97,18 +96,18 @@ static bool ask(struct search *search, const char *path, struct err *err)
     const char *line;
     if (child_start(&child, argv, env, NULL, 0, err) != 0)
         return false;
-    bool fine = child_line(&child, timeout_ms, &line, err) == 0;
+    bool fine = child_line(&child, PROBE_TIMEOUT_MS, &line, err) == 0;
     fine = fine && strcmp(line, "found") == 0;
     struct interpreter *found = search->interpreter;
     const char **texts[] = {&found->prefix, &found->base_prefix, &found->python, &found->package};
     for (size_t i = 0; fine && i < sizeof texts / sizeof texts[0]; i++) {
-        fine = child_line(&child, timeout_ms, &line, err) == 0;
+        fine = child_line(&child, PROBE_TIMEOUT_MS, &line, err) == 0;
         if (fine)
             *texts[i] = arena_strdup(search->arena, line);
     }
-    bool own = fine && child_line(&child, timeout_ms, &line, &ignored) == 0;
+    bool own = fine && child_line(&child, PROBE_TIMEOUT_MS, &line, &ignored) == 0;
     found->bytecode = own ? arena_strdup(search->arena, line) : "";
-    own = own && child_line(&child, timeout_ms, &line, &ignored) == 0;
+    own = own && child_line(&child, PROBE_TIMEOUT_MS, &line, &ignored) == 0;
     found->folder = own ? arena_strdup(search->arena, line) : "";
     child_stop(&child);
     found->path = path;

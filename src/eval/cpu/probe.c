@@ -18,7 +18,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { TOOL_MS = 10000, MARCH_MAX = 400 };
+enum { TOOL_MS = 60000, MARCH_MAX = 400 };
 
 /* The first line of a small file of /sys or /proc, without its newline; "" where there is none. */
 static void read_line(const char *path, char *text, size_t size)

@@ -79,7 +79,7 @@ static const char *ptxas_version(struct arena *arena, const struct interpreter *
     struct err ignored;
     BUF_LOCAL(said, 4096);
     BUF_LOCAL(errors, 4096);
-    if (spawn_run(&spec, 10000, 0, &said, &errors, &ignored) != 0)
+    if (spawn_run(&spec, 60000, 0, &said, &errors, &ignored) != 0)
         return "?";
     const char *at = strstr(buf_text(&said), ", V");
     return at != NULL ? arena_strndup(arena, at + 2, strcspn(at + 2, " \n")) : "?";
