@@ -1,6 +1,7 @@
 /* What a program forks does not inherit that it dies with its parent, and a limit of processes is a
  * user's rather than a program's (and none for root). The group is what a program behind the
- * sandbox cannot leave. */
+ * sandbox cannot leave. Whoever oversees it is in one of its own: the program's is stopped where it
+ * is to rest, and may be when its parent is killed. */
 #include "process/overseer.h"
 
 #include <dirent.h>
@@ -71,8 +72,8 @@ static _Noreturn void oversee(pid_t program, int program_fd, int parent_fd)
             (void)!write(2, crowded, sizeof crowded - 1);
             break;
         }
-    kill(0, SIGKILL); /* us among them */
-    _exit(1);
+    kill(-program, SIGKILL);
+    _exit(0);
 }
 
 void overseer_start(void)
@@ -88,7 +89,7 @@ void overseer_start(void)
     (void)close_range(3, ~0U, 0);
     int program_fd = (int)syscall(SYS_pidfd_open, program, 0);
     int parent_fd = parent > 0 ? (int)syscall(SYS_pidfd_open, parent, 0) : -1;
-    if (program_fd < 0 || getppid() != program)
+    if (program_fd < 0 || getppid() != program || setpgid(0, 0) != 0)
         _exit(1);
     oversee(program, program_fd, parent_fd);
 }

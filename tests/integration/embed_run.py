@@ -225,7 +225,7 @@ def unpriced(tools, work):
     scene.call("docs", "update", *EMBED)
     before = scene.counts()["embeddings"]
     scene.run("--budget-usd", "1")
-    yield from ended(scene, "r2")
+    yield from ended(scene)
     yield scene.counts()["embeddings"] == before, "asked although it may cost what nobody knows"
     yield from said_once(scene, "has no prices")
 

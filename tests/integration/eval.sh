@@ -115,7 +115,7 @@ say $? "--unfit goes on"
 "$twagent" run "$work/loose" --unfit --dry-run --report "$work/report" >"$work/out" 2>"$work/err"
 grep -q '^r[0-9]* axpy: .*UNFIT PROBLEM' "$work/out" && grep -q 'UNFIT PROBLEM' "$work/err" && grep -q 'UNFIT PROBLEM' "$work/report/report.html"
 say $? "so do a run, its lines and its report: $(cat "$work/out" "$work/err")"
-for command in list "list candidates r2" "show r2" status; do
+for command in list "list candidates r1" "show r1" status; do
     "$twagent" $command | grep -q 'UNFIT PROBLEM'; say $? "$command says it"
 done
 known() { find "$work/cache/twagent/fit" -type f 2>/dev/null | wc -l; }

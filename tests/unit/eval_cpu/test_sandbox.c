@@ -3,6 +3,9 @@
 
 #include "kit.c" /* each test is one source file */
 
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
 #include <fcntl.h>
 #include <signal.h>
 
@@ -126,6 +129,7 @@ static void nobody_outlives_the_parent(void **state)
     int fds[2];
     char byte;
     assert_int_equal(pipe(fds), 0);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
     pid_t parent = fork();
     if (parent == 0) {
         if (fork() == 0) {
@@ -145,16 +149,19 @@ static void nobody_outlives_the_parent(void **state)
     close(fds[0]);
 }
 
-/* A definition forgets that it dies with its parent, and has started another. Both hold the pipe.
- */
+/* A definition forgets that it dies with its parent, and has started another. Both hold the pipe,
+ * and are stopped, as a definition is that rests; we adopt them, so that no end of a session wakes
+ * them. */
 static void a_definition_leaves_nobody(void **state)
 {
     static const char script[] = "import ctypes, os, time\nctypes.CDLL(None).prctl(1, 0, 0, 0, 0)\n"
-                                 "if os.fork() == 0:\n    os.write(1, b'x')\ntime.sleep(300)\n";
+                                 "if os.fork() == 0:\n    os.write(1, b'%8d' % os.getpgrp())\n"
+                                 "time.sleep(300)\n";
     (void)state;
     int fds[2];
-    char byte;
+    char group[9] = "";
     assert_int_equal(pipe(fds), 0);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
     pid_t parent = fork();
     if (parent == 0) {
         if (fork() == 0) {
@@ -167,11 +174,15 @@ static void a_definition_leaves_nobody(void **state)
         _exit(0);
     }
     close(fds[1]);
-    assert_int_equal(read(fds[0], &byte, 1), 1);
+    assert_int_equal(read(fds[0], group, 8), 8);
+    assert_int_equal(kill((pid_t)-strtol(group, NULL, 10), SIGSTOP), 0);
     kill(parent, SIGKILL);
     waitpid(parent, NULL, 0);
-    assert_int_equal(read(fds[0], &byte, 1), 0);
+    assert_int_equal(read(fds[0], group, 1), 0);
     close(fds[0]);
+    while (wait(NULL) > 0) /* the definition, what it started, and who oversaw it */
+        ;
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
 }
 
 /* Ten processes have 350 threads each, and wait. Exit code 3: this machine grants no so many. */
