@@ -18,22 +18,25 @@
 
 enum { LOOK_MS = 200, THREADS_MOST = 2000 };
 
-/* Field 20 of /proc/PID/stat where field 5 is this group; names may hold blanks and brackets. */
+/* Of /proc/PID/stat, from the end of the name on, which is field 2 and may hold blanks. */
+static long field(const char *name_end, int number)
+{
+    const char *at = name_end;
+    for (int i = 2; i < number && at != NULL; i++)
+        at = strchr(at + 1, ' ');
+    return at != NULL ? strtol(at, NULL, 10) : 0;
+}
+
 static long threads_of(const char *pid, pid_t group)
 {
     char path[300], line[1024];
-    long own = 0, threads = 0;
     snprintf(path, sizeof path, "/proc/%s/stat", pid);
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return 0;
-    const char *after = fgets(line, sizeof line, file) != NULL ? strrchr(line, ')') : NULL;
-    bool known = after != NULL && sscanf(after,
-                                         ") %*c %*d %ld %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d "
-                                         "%*d %*d %*d %*d %ld",
-                                         &own, &threads) == 2;
+    const char *name_end = fgets(line, sizeof line, file) != NULL ? strrchr(line, ')') : NULL;
     fclose(file);
-    return known && own == group ? threads : 0;
+    return name_end != NULL && field(name_end, 5) == group ? field(name_end, 20) : 0;
 }
 
 static bool is_crowded(pid_t group)
