@@ -122,31 +122,46 @@ static void descriptors_do_not_leak(void **state)
     close(fd);
 }
 
-/* Its child, and what that one started, are gone with it. */
-static void nobody_outlives_the_parent(void **state)
+/* A child of *parent runs `program` -c `script` behind `profile`. Returns where its output is read.
+ */
+static int start_under(pid_t *parent, const char *profile, const char *program, const char *script)
 {
-    (void)state;
     int fds[2];
-    char byte;
     assert_int_equal(pipe(fds), 0);
-    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
-    pid_t parent = fork();
-    if (parent == 0) {
+    *parent = fork();
+    if (*parent == 0) {
         if (fork() == 0) {
             dup2(fds[1], 1);
-            execl(file_program_path(), "t", "sandbox", "--profile", "tool", "--", "/bin/sh", "-c",
-                  "echo; exec sleep 100", (char *)NULL);
+            execl(file_program_path(), "t", "sandbox", "--profile", profile, "--", program, "-c",
+                  script, (char *)NULL);
             _exit(1);
         }
         pause();
         _exit(0);
     }
     close(fds[1]);
-    assert_int_equal(read(fds[0], &byte, 1), 1); /* it runs */
+    return fds[0];
+}
+
+/* The pipe's last end is closed. */
+static void all_end_with(pid_t parent, int fd)
+{
+    char byte;
     kill(parent, SIGKILL);
     waitpid(parent, NULL, 0);
-    assert_int_equal(read(fds[0], &byte, 1), 0); /* it is gone: the pipe's last end is closed */
-    close(fds[0]);
+    assert_int_equal(read(fd, &byte, 1), 0);
+    close(fd);
+}
+
+/* Its child, and what that one started, are gone with it. */
+static void nobody_outlives_the_parent(void **state)
+{
+    (void)state;
+    pid_t parent;
+    char byte;
+    int fd = start_under(&parent, "tool", "/bin/sh", "echo; exec sleep 100");
+    assert_int_equal(read(fd, &byte, 1), 1); /* it runs */
+    all_end_with(parent, fd);
 }
 
 /* A definition forgets that it dies with its parent, and has started another. Both hold the pipe,
@@ -158,28 +173,13 @@ static void a_definition_leaves_nobody(void **state)
                                  "if os.fork() == 0:\n    os.write(1, b'%8d' % os.getpgrp())\n"
                                  "time.sleep(300)\n";
     (void)state;
-    int fds[2];
+    pid_t parent;
     char group[9] = "";
-    assert_int_equal(pipe(fds), 0);
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
-    pid_t parent = fork();
-    if (parent == 0) {
-        if (fork() == 0) {
-            dup2(fds[1], 1);
-            execl(file_program_path(), "t", "sandbox", "--profile", "reference", "--",
-                  "/usr/bin/python3", "-I", "-c", script, (char *)NULL);
-            _exit(1);
-        }
-        pause();
-        _exit(0);
-    }
-    close(fds[1]);
-    assert_int_equal(read(fds[0], group, 8), 8);
+    int fd = start_under(&parent, "reference", "/usr/bin/python3", script);
+    assert_int_equal(read(fd, group, 8), 8);
     assert_int_equal(kill((pid_t)-strtol(group, NULL, 10), SIGSTOP), 0);
-    kill(parent, SIGKILL);
-    waitpid(parent, NULL, 0);
-    assert_int_equal(read(fds[0], group, 1), 0);
-    close(fds[0]);
+    all_end_with(parent, fd);
     while (wait(NULL) > 0) /* the definition, what it started, and who oversaw it */
         ;
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
