@@ -83,7 +83,6 @@ int session_look(struct session *session, const struct measure_request *request,
     size_t count = 0;
     struct bench *bench = bench_begin(session, request, arena, evaluation);
     session->bench = bench;
-    atomic_store(&session->cancelled, false);
     int status = baseline_await(session, err); /* nothing of ours is beside what decides */
     if (status == 0)
         status = bench_choose_region(bench, err);

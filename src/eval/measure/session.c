@@ -179,6 +179,11 @@ void session_cancel(struct session *session)
     atomic_store(&session->cancelled, true);
 }
 
+void session_uncancel(struct session *session)
+{
+    atomic_store(&session->cancelled, false);
+}
+
 const char *session_versions(const struct session *session)
 {
     return session->versions;

@@ -60,8 +60,11 @@ bool session_look_behind(double time_ns, double best_ns, double behind);
 double session_final_ms(const struct session *session);
 /* Candidates, and the baseline that they are timed with, are timed by a device's own clock. */
 bool session_by_device(const struct session *session);
-/* Any thread: what is being measured ends soon with ERR_CANCELLED. */
+/* Any thread: what is being measured, or will be, ends between two calls with ERR_CANCELLED, until
+ * session_uncancel(). The thread that cancels calls that before it has another one measured.
+ */
 void session_cancel(struct session *session);
+void session_uncancel(struct session *session);
 /* What session_open() has begun: the process of a library that candidates are timed with. An error
  * says what is wrong with that. */
 int session_await_library(struct session *session, struct err *err) MUST_USE;

@@ -190,7 +190,6 @@ int session_check(struct session *session, const struct measure_request *request
     uint64_t started = clock_now_ns();
     struct bench *bench = bench_begin(session, request, arena, evaluation);
     session->bench = bench;
-    atomic_store(&session->cancelled, false);
     if (request->effort == EFFORT_FINAL)
         baselines_begin(session, true);
     int status = session_refresh(session, request->effort == EFFORT_FINAL, err);

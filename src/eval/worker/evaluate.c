@@ -264,6 +264,7 @@ static enum task_result step_waiting(struct evaluate *evaluate)
     know_best(evaluate);
     answer_stage(evaluate->request.id, STAGE_CHECK);
     task_move(task, CHECKING);
+    session_uncancel(worker->session); /* that was another one's */
     work_start(task->loop, &evaluate->work, task, run_check, evaluate);
     return TASK_WAIT;
 }
@@ -288,6 +289,7 @@ static enum task_result step_looking(struct evaluate *evaluate)
             return TASK_WAIT;
         answer_stage(evaluate->request.id, STAGE_CHECK);
         evaluate->to_beat_ns = evaluate_to_beat(evaluate);
+        session_uncancel(worker->session);
         work_start(task->loop, &evaluate->work, task, evaluate_run_look, evaluate);
         return TASK_WAIT;
     }

@@ -70,6 +70,26 @@ static void test_many_inputs(void **state)
         assert_true(session->shapes[i].layout.inputs_bytes + PAGE_BYTES <= session->slot_bytes);
 }
 
+static void test_regions_grow_and_stop_growing(void **state)
+{
+    struct session *session = ((struct fixture *)*state)->session;
+    const struct region *region;
+    struct err err = {0};
+    assert_int_equal(session_region_for(session, 4096, &region, &err), 0);
+    assert_ptr_equal(region, &session->region);
+    size_t large = session->region.outputs_bytes + 1;
+    assert_int_equal(session_region_for(session, large, &region, &err), 0);
+    assert_ptr_equal(region, &session->roomy);
+    assert_ptr_equal(region->inputs, session->region.inputs);
+    size_t first = region->outputs_bytes;
+    assert_true(first > large);
+    assert_int_equal(session_region_for(session, 4 * first, &region, &err), 0);
+    assert_true(region->outputs_bytes > 4 * first);
+    region->outputs[4 * first] = 1;
+    assert_int_equal(session_region_for(session, (size_t)1 << 40, &region, &err), -1);
+    assert_int_equal(err.code, ERR_LIMIT);
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -78,6 +98,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_hidden_shapes_that_do_not_fit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_inputs, open_many, tear_down),
+        cmocka_unit_test_setup_teardown(test_regions_grow_and_stop_growing, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("room", tests, NULL, NULL);
 }

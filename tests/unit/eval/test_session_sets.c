@@ -1,5 +1,5 @@
 /* What a session keeps between candidates and what it does not, seen from inside: sets and their
- * seeds, the samples of outputs of a call, regions, cancelling between steps. */
+ * seeds, the samples of outputs of a call, cancelling between steps. */
 #include "eval/cuda/target.h"
 #include "eval/measure/guard.h"
 #include "eval/measure/low_bits.h"
@@ -252,16 +252,23 @@ static void test_spots(void **state)
     buf_free(&bench.notes);
 }
 
+/* Before the first step, as a word that came ahead of the thread that takes it, and after it. */
 static void test_cancelling_between_steps(void **state)
 {
     struct fixture *f = (struct fixture *)*state;
-    struct evaluation evaluation = {0};
-    struct err ignored;
-    assert_int_equal(session_check(f->session, &f->request, f->arena, &evaluation, &f->err), 0);
-    session_cancel(f->session);
-    assert_int_equal(session_time(f->session, &f->err), -1);
-    assert_int_equal(f->err.code, ERR_CANCELLED);
-    assert_int_equal(session_finish(f->session, &ignored), 0);
+    for (int step = 0; step < 2; step++) {
+        struct evaluation evaluation = {0};
+        struct err ignored;
+        if (step == 0)
+            session_cancel(f->session);
+        int status = session_check(f->session, &f->request, f->arena, &evaluation, &f->err);
+        assert_int_equal(status, step - 1);
+        session_cancel(f->session);
+        assert_int_equal(session_time(f->session, &f->err), -1);
+        assert_int_equal(f->err.code, ERR_CANCELLED);
+        assert_int_equal(session_finish(f->session, &ignored), 0);
+        session_uncancel(f->session);
+    }
     measure(f, EFFORT_SEARCH);
 }
 
@@ -276,26 +283,6 @@ static void test_a_set_is_left_to_time(void **state)
     assert_int_equal(session_time(f->session, &f->err), 0);
     assert_int_equal(session_finish(f->session, &f->err), 0);
     assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
-}
-
-static void test_regions_grow_and_stop_growing(void **state)
-{
-    struct session *session = ((struct fixture *)*state)->session;
-    const struct region *region;
-    struct err err = {0};
-    assert_int_equal(session_region_for(session, 4096, &region, &err), 0);
-    assert_ptr_equal(region, &session->region);
-    size_t large = session->region.outputs_bytes + 1;
-    assert_int_equal(session_region_for(session, large, &region, &err), 0);
-    assert_ptr_equal(region, &session->roomy);
-    assert_ptr_equal(region->inputs, session->region.inputs);
-    size_t first = region->outputs_bytes;
-    assert_true(first > large);
-    assert_int_equal(session_region_for(session, 4 * first, &region, &err), 0);
-    assert_true(region->outputs_bytes > 4 * first);
-    region->outputs[4 * first] = 1;
-    assert_int_equal(session_region_for(session, (size_t)1 << 40, &region, &err), -1);
-    assert_int_equal(err.code, ERR_LIMIT);
 }
 
 static int never(const struct lane_facts *lane, const struct region *region, const char *artifact,
@@ -492,7 +479,6 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(test_spots),
                                        cmocka_unit_test(test_cancelling_between_steps),
                                        cmocka_unit_test(test_a_set_is_left_to_time),
-                                       cmocka_unit_test(test_regions_grow_and_stop_growing),
                                        cmocka_unit_test(test_helpers),
                                        cmocka_unit_test(test_wide),
                                        cmocka_unit_test(test_wide_from_the_first)};

@@ -6,14 +6,6 @@
 
 #include <glob.h>
 
-/* Any word comes before its end. */
-static void stays(const struct fake_call *f)
-{
-    (void)f;
-    for (;;)
-        pause();
-}
-
 static void is_slow(const struct fake_call *f)
 {
     *f->cost_ns = 20000000;
@@ -25,19 +17,23 @@ static void zeros(const struct fake_call *f)
     memset(f->c, 0, (size_t)(f->m * f->n) * sizeof(float));
 }
 
-/* Once it is timed it waits for the test, which makes this file. */
-static void path_of_go(const char *folder, char path[120])
-{
-    snprintf(path, 120, "%s/go", folder);
-}
-
-static void waits(const struct fake_call *f)
+/* Each call waits for the test, which makes this file. */
+static void stays(const struct fake_call *f)
 {
     char path[120];
-    path_of_go(getenv("TMPDIR"), path);
-    while (f->call->timed && access(path, F_OK) != 0)
+    snprintf(path, sizeof path, "%s/go", getenv("TMPDIR"));
+    while (access(path, F_OK) != 0)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     fake_product(f);
+}
+
+/* ... or those alone that are timed. */
+static void waits(const struct fake_call *f)
+{
+    if (f->call->timed)
+        stays(f);
+    else
+        fake_product(f);
 }
 
 static const struct fake_entry kernels[] = {{"product", fake_product}, {"stays", stays},
@@ -244,8 +240,14 @@ static void test_cancelling(void **state)
     for (const struct value *value = record(fixture);
          strcmp(value_text(value, "stage", ""), "check") != 0;)
         value = record(fixture);
-    send_text(fixture, "{\"op\":\"cancel\",\"id\":\"slow\"}\n");
-    assert_string_equal(value_text(answer(fixture, "slow", NULL), "code", ""), "cancelled");
+    send_text(fixture, "{\"op\":\"cancel\",\"id\":\"slow\"}\n{\"op\":\"dance\",\"id\":\"d\"}\n");
+    for (int left = 2; left > 0; left--) { /* a call that has begun ends first */
+        const struct value *value = answer(fixture, NULL, NULL);
+        bool heard = strcmp(value_text(value, "id", ""), "d") == 0;
+        assert_string_equal(value_text(value, "code", ""), heard ? "protocol" : "cancelled");
+        if (heard)
+            folder_put(&fixture->builds, "go", "");
+    }
     evaluate(fixture, "next", "product", "search");
     const struct value *value = value_get(answer(fixture, "next", NULL), "evaluation");
     assert_string_equal(value_text(value, "verdict", ""), "kernel");
@@ -266,7 +268,7 @@ static void test_a_problem_is_checked(void **state)
     assert_true(value_bool(value, "fit", false));
 }
 
-/* The end of its input ends it, whatever it does; nothing stays behind. */
+/* The end of its input ends it once a call that has begun ends; nothing stays behind. */
 static void test_the_end(void **state)
 {
     struct fixture *fixture = (struct fixture *)*state;
@@ -279,9 +281,12 @@ static void test_the_end(void **state)
     record(fixture);
     close(fixture->child.input);
     fixture->child.input = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    folder_put(&fixture->builds, "go", "");
     while (child_line(&fixture->child, HANG_MS, &line, &err) == 0)
         continue;
     assert_int_equal(err.code, ERR_CHILD);
+    snprintf(pattern, sizeof pattern, "%s/go", fixture->builds.path);
+    assert_int_equal(unlink(pattern), 0);
     snprintf(pattern, sizeof pattern, "%s/*", fixture->builds.path);
     assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
 }
