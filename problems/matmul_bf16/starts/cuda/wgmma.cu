@@ -10,14 +10,14 @@ launch:
     args: [tile_a, tile_b, A, B, C, M, N, K]
 tma:
   tile_a: {tensor: A, box: [ROWS / BESIDE, 64], swizzle: 128B, l2: 256B}
-  tile_b: {tensor: B, box: [64, 64], swizzle: 128B, l2: 256B}
+  tile_b: {tensor: B, box: [min(64, BN / CLUSTER), 64], swizzle: 128B, l2: 256B}
 tune:
   ROWS: [128, 64, 192, 256]
   BN: [256, 128, 64]
   STAGES: [4, 3, 6, 8, 12]
   GROUP: [8, 4, 16, 1]
-  CLUSTER: [2, 1]
-  BESIDE: [1, 2]
+  CLUSTER: [2, 1, 4]
+  BESIDE: [1, 2, 4]
   SPLIT: [1, 2, 4, 8]
   BLOCKS: [1, 2]
   where: >
@@ -27,6 +27,11 @@ tune:
     && BLOCKS * (STAGES + 2) * 128 * (ROWS + BN) > 200000
     && (SPLIT == 1 || SPLIT * 256 <= K
     && ceil_div(M, ROWS) * ceil_div(N, BN) * SPLIT <= 2 * sm_count)
+    && (CLUSTER * BESIDE < 4 || BLOCKS == 1 && STAGES > 3 && ROWS <= 192 && BN <= 128
+    && round_up(M, ROWS * CLUSTER) * 4 <= round_up(M, ROWS) * 5
+    && round_up(N, BN * BESIDE) * 4 <= round_up(N, BN) * 5
+    && ceil_div(M, ROWS * CLUSTER) * ceil_div(N, BN * BESIDE) * SPLIT * 44 <= sm_count * 10
+    && ceil_div(M, ROWS * CLUSTER) * ceil_div(N, BN * BESIDE) * SPLIT * 10 >= sm_count)
     && (GROUP == 8 || ceil_div(M, ROWS) * ceil_div(N, BN) > 2 * sm_count)
     && (BLOCKS == 1 || SPLIT == 1 && ceil_div(M, ROWS) * ceil_div(N, BN) > sm_count
     && ROWS * BN <= 16384 && BLOCKS * (STAGES * 128 * (ROWS + BN) + 3072) <= 233472)
@@ -37,14 +42,15 @@ tune:
  * tile of C after another: the next one's copies run while results are stored. The blocks of a
  * cluster have tiles of C below one another and copy a share of B each, for all, or with BESIDE
  * tiles beside one another and shares of A. With SPLIT, which is for few tiles, a cluster has as
- * many such pairs, or blocks, with a part of K each, which end with the same tiles. Matrices whose
- * rows are not aligned to 16 bytes have no tensor map and go by plain loops. */
+ * many such groups, or blocks, with a part of K each, which end with the same tiles. Clusters of
+ * four share where all run at once: of 132 processors they find place on 120. Matrices whose rows
+ * are not aligned to 16 bytes have no tensor map and go by plain loops. */
 #include <cuda_bf16.h>
 
 #define THREADS     (2 * ROWS) /* that multiply */
 #define STAGE_BYTES (128 * (ROWS + BN))
-#define PANELS      (BN / 64)
 #define SHARING     (CLUSTER * BESIDE)
+#define BOX         (BN / CLUSTER < 64 ? BN / CLUSTER : 64) /* rows of B that a copy brings */
 
 /* What is read once leaves the L2 first, so that it does not push out what others wrote there. Both
  * as CUTLASS has them: with what createpolicy makes of evict_normal 2048 takes 34 us, not 29. */
@@ -282,12 +288,13 @@ static __device__ __forceinline__ void copy_tiles(const struct map *map_a, const
                 fetch_for_all(stage + own * (128 * ROWS / BESIDE), map_a, step * 64,
                               m0 + own * (ROWS / BESIDE), full, policy_a);
 #pragma unroll
-            for (int p = 0; p < PANELS; p++) {
-                const unsigned to = stage + 128 * ROWS + 8192 * p;
+            for (int p = 0; p < BN / BOX; p++) {
+                const unsigned to = stage + 128 * (ROWS + BOX * p);
+                const int x = n0 + p * BOX / 64 * 64, y = step * 64 + p * BOX % 64;
                 if (CLUSTER == 1)
-                    fetch(to, map_b, n0 + 64 * p, step * 64, full, policy_b);
+                    fetch(to, map_b, x, y, full, policy_b);
                 else if (p % CLUSTER == own)
-                    fetch_for_all(to, map_b, n0 + 64 * p, step * 64, full, policy_b);
+                    fetch_for_all(to, map_b, x, y, full, policy_b);
             }
             if (++slot == STAGES) {
                 slot = 0;
