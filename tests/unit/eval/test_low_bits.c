@@ -231,15 +231,13 @@ static const char spec[] =
     "baselines: {product: product.c}\nflops: 2*M*N*K\ncheck: [{M: 2, N: 9, K: 64}]\n"
     "hidden: {M: [1, 8], N: [1, 8], K: [8, 16]}\n";
 
-/* What `artifact` is told of, after calls on a set of each kind; "" where it stays a win. */
-static const char *asked_of_win(struct fixture *f, const char *artifact, enum effort effort,
-                                enum finding finding)
+/* What `artifact` is told of, after calls on a set of each kind; "" where it stays a win. False:
+ * these inputs alone have shown it.
+ */
+static bool ask_of_win(struct fixture *f, char *reason, size_t size, enum finding finding)
 {
-    static char reason[400];
     struct evaluation evaluation = {0};
     struct outcome outcome;
-    f->request.artifact = artifact;
-    f->request.effort = effort;
     struct bench bench = {.session = f->session,
                           .request = &f->request,
                           .arena = f->arena,
@@ -252,14 +250,29 @@ static const char *asked_of_win(struct fixture *f, const char *artifact, enum ef
         bench_check(&bench, &f->session->pool[DRAW_UNIFORM], &outcome, &f->err) != 0 ||
         bench_check(&bench, &f->session->pool[DRAW_NORMAL], &outcome, &f->err) != 0)
         fail_msg("%s", f->err.message);
-    if (bench.ended)
-        fail_msg("seen already: %s", evaluation.reason);
-    if (low_bits_of_win(&bench, &f->err) != 0)
+    bool seen = bench.ended;
+    if (!seen && low_bits_of_win(&bench, &f->err) != 0)
         fail_msg("%s", f->err.message);
-    snprintf(reason, sizeof reason, "%s", bench.ended ? evaluation.reason : "");
+    snprintf(reason, size, "%s", bench.ended ? evaluation.reason : "");
     low_bits_free(&bench);
     bench_close(&bench);
     buf_free(&bench.notes);
+    return !seen;
+}
+
+/* Of 7,680 results of factors of 17 bits one may be wrong by itself: then other inputs are drawn.
+ */
+static const char *asked_of_win(struct fixture *f, const char *artifact, enum effort effort,
+                                enum finding finding)
+{
+    static char reason[400];
+    f->request.artifact = artifact;
+    f->request.effort = effort;
+    for (int tries = 0; !ask_of_win(f, reason, sizeof reason, finding); tries++) {
+        if (tries == 20 || strcmp(artifact, "product") == 0)
+            fail_msg("seen already: %s", reason);
+        assert_int_equal(session_refresh(f->session, true, &f->err), 0);
+    }
     return reason;
 }
 
