@@ -52,24 +52,28 @@ static bool is_crowded(pid_t group)
     return threads > THREADS_MOST;
 }
 
+static uint16_t machine_threads(void)
+{
+    struct sysinfo machine = {0};
+    (void)sysinfo(&machine);
+    return machine.procs;
+}
+
 /* One call tells how many the machine has; only where there are many more are they looked at. */
 static bool has_grown(uint16_t *before)
 {
-    struct sysinfo machine;
-    if (sysinfo(&machine) != 0 || (int16_t)(machine.procs - *before) <= THREADS_MOST / 2)
-        return false;
-    *before = machine.procs;
-    return true;
+    uint16_t now = machine_threads();
+    int16_t more = (int16_t)(now - *before);
+    if (more < 0 || more > THREADS_MOST / 2) /* others end, too */
+        *before = now;
+    return more > THREADS_MOST / 2;
 }
 
-static _Noreturn void oversee(pid_t program, int program_fd, int parent_fd)
+/* Descriptors 0 and 1 are of those whose end it waits for. */
+static _Noreturn void oversee(pid_t program, uint16_t before)
 {
     static const char crowded[] = "twagent: ended: it had more than 2000 threads and processes\n";
-    struct pollfd ends[] = {{.fd = program_fd, .events = POLLIN},
-                            {.fd = parent_fd, .events = POLLIN}};
-    struct sysinfo machine = {0};
-    (void)sysinfo(&machine);
-    uint16_t before = machine.procs;
+    struct pollfd ends[] = {{.fd = 0, .events = POLLIN}, {.fd = 1, .events = POLLIN}};
     while (poll(ends, 2, LOOK_MS) <= 0)
         if (has_grown(&before) && is_crowded(program)) {
             (void)!write(2, crowded, sizeof crowded - 1);
@@ -79,20 +83,28 @@ static _Noreturn void oversee(pid_t program, int program_fd, int parent_fd)
     _exit(0);
 }
 
+/* Whom it looks after, and beside how many, is known before it is there, and it has its group from
+ * whoever made it: however late it begins, it misses nothing, and is not stopped with the program.
+ */
 void overseer_start(void)
 {
     pid_t program = getpid(), parent = getppid();
-    if (fork() != 0)
+    int program_fd = (int)syscall(SYS_pidfd_open, program, 0);
+    int parent_fd = parent > 0 ? (int)syscall(SYS_pidfd_open, parent, 0) : -1;
+    uint16_t before = machine_threads();
+    pid_t overseer = program_fd < 0 ? -1 : fork();
+    if (overseer > 0)
+        (void)setpgid(overseer, overseer);
+    if (overseer != 0) {
+        (void)close(program_fd);
+        (void)close(parent_fd);
         return;
+    }
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL); /* of a terminal that is closed, too */
-    for (int fd = 0; fd < 2; fd++)        /* whoever reads its output sees the end of it */
-        close(fd);
+    (void)dup2(program_fd, 0);            /* whoever reads its output sees the end of it */
+    (void)dup2(parent_fd >= 0 ? parent_fd : program_fd, 1);
     (void)close_range(3, ~0U, 0);
-    int program_fd = (int)syscall(SYS_pidfd_open, program, 0);
-    int parent_fd = parent > 0 ? (int)syscall(SYS_pidfd_open, parent, 0) : -1;
-    if (program_fd < 0 || getppid() != program || setpgid(0, 0) != 0)
-        _exit(1);
-    oversee(program, program_fd, parent_fd);
+    oversee(program, before);
 }
