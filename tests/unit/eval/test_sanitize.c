@@ -49,13 +49,16 @@ static void warm(const struct lane_facts *lane, const struct region *region, boo
 }
 
 /* The checks last until the tools that may go have the candidate: on a busy machine they would not
- * always. */
+ * always. A tool that discourages late does not take back that it was cancelled. */
 static void hold(enum sanitizer_hold how)
 {
     while (how == HOLD_ALL && atomic_load(&tools.goes) && !atomic_load(&tools.has_begun))
         pause_ms(1);
     atomic_store(&tools.goes, how == HOLD_NOTHING);
-    atomic_store(&tools.held, how);
+    int before = atomic_load(&tools.held);
+    while ((how != HOLD_ALL || before != HOLD_CANCEL) &&
+           !atomic_compare_exchange_weak(&tools.held, &before, (int)how))
+        continue;
     atomic_fetch_add(&tools.holds, how == HOLD_ALL ? 1 : 0);
 }
 
