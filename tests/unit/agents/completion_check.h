@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include "agents/llm/ask.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -13,6 +14,7 @@
 
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { ASKS_MAX = 16, FAULTS_MAX = 12, EVENTS_MAX = 256 };
@@ -189,13 +191,42 @@ static inline void scene_cancel_begun(struct scene *scene, int times)
         task_cancel(&scene->asks[i].task);
 }
 
+static uint64_t leapt_ns; /* of the loop's clock, over what nobody has to wait for */
+
+static uint64_t leaping_clock(void *context)
+{
+    struct timespec now;
+    (void)context;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + leapt_ns;
+}
+
+/* The first answer has begun, and goes silent. By steps that are small beside the limit, so that
+ * bytes on their way can come between; a timer that a step passes fires that much later. */
+static inline void scene_leap(struct scene *scene, int times)
+{
+    const struct http_request *http = scene->asks[0].http;
+    (void)times;
+    if (completions_totals(scene->completions).requests == 1 && http != NULL &&
+        http_connected(http) && http_status(http) == 200)
+        leapt_ns += UINT64_C(1000000000);
+}
+
+/* Where the first fault is a silence, nobody waits for its end. */
+static inline void scene_leap_over(struct scene *scene, const char *fault)
+{
+    if (fault == NULL || strncmp(fault, "stall", 5) != 0)
+        return;
+    scene->act = scene_leap;
+    scene->act_after_ms = 5;
+}
+
 static inline struct scene *scene_new(size_t count)
 {
     struct scene *scene = MEM_NEW(struct scene);
     scene->run = "r1";
     scene->count = count;
-    scene->spec = (struct completions_spec){
-        .seed = 5, .policy = &quick, .between_bytes_ms = 300, .connect_ms = 2000};
+    scene->spec = (struct completions_spec){.seed = 5, .policy = &quick};
     return scene;
 }
 
@@ -227,6 +258,8 @@ static void scene_look(struct scene *scene)
 static inline void scene_run(struct scene *scene)
 {
     struct err err = {0};
+    leapt_ns = 0;
+    clock_inject(leaping_clock, NULL);
     scene->loop = loop_new();
     if (store_open(folder, true, false, &scene->store, &err) != 0)
         fail_msg("%s", err.message);
@@ -257,6 +290,7 @@ static inline void scene_run(struct scene *scene)
     loop_run(scene->loop);
     loop_free(scene->loop);
     store_close(scene->store);
+    clock_inject(NULL, NULL);
 }
 
 static inline void scene_free(struct scene *scene)

@@ -439,6 +439,7 @@ static void test_engine_faults(void **state)
         const struct model model = model_at(provider.url, "good");
         struct scene *scene = scene_of(&model, 1, 100000);
         struct err err;
+        scene_leap_over(scene, rows[i].fault);
         scene_run(scene);
         assert_int_equal(scene->asks[0].err.code, ERR_NONE);
         assert_int_equal(scene->spent.settled, 1);
@@ -469,7 +470,6 @@ static void test_engine_cancelled(void **state)
     const struct model model = model_at(provider.url, "good");
     struct scene *scene = scene_of(&model, 4, 12 * WORST);
     scene->spec.in_flight = 2;
-    scene->spec.between_bytes_ms = 10000;
     scene->act_after_ms = 20, scene->act = scene_cancel_begun;
     scene_run(scene);
     for (size_t i = 0; i < 4; i++)

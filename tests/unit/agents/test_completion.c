@@ -4,16 +4,20 @@
 
 #include "agents/llm/completion_private.h"
 
-/* One scene of `count` asks in the same words against one provider. */
-static struct scene *run_at(const char *url, const char *key, size_t count,
-                            uint64_t cancel_after_ms, unsigned in_flight)
+/* `count` asks in the same words of one model. */
+static struct scene *scene_of(const struct model *model, size_t count, unsigned in_flight)
 {
     struct scene *scene = scene_new(count);
-    const struct model model = model_at(url, key);
     for (size_t i = 0; i < count; i++)
-        scene_ask(scene, i, &model, "hello");
-    scene->act_after_ms = cancel_after_ms;
+        scene_ask(scene, i, model, "hello");
     scene->spec.in_flight = in_flight;
+    return scene;
+}
+
+static struct scene *run_at(const char *url, size_t count, unsigned in_flight)
+{
+    const struct model model = model_at(url, "good");
+    struct scene *scene = scene_of(&model, count, in_flight);
     scene_run(scene);
     return scene;
 }
@@ -22,7 +26,12 @@ static struct scene *run(const char *const *faults, const char *key, size_t coun
                          uint64_t cancel_after_ms, unsigned in_flight)
 {
     struct provider provider = provider_start(faults, "good");
-    struct scene *scene = run_at(provider.url, key, count, cancel_after_ms, in_flight);
+    const struct model model = model_at(provider.url, key);
+    struct scene *scene = scene_of(&model, count, in_flight);
+    scene->act_after_ms = cancel_after_ms;
+    if (cancel_after_ms == 0)
+        scene_leap_over(scene, faults[0]);
+    scene_run(scene);
     provider_stop(&provider);
     return scene;
 }
@@ -113,8 +122,8 @@ static void test_stored(void **state)
 {
     (void)state;
     struct provider provider = provider_start(NULL, "good");
-    struct scene *first = run_at(provider.url, "good", 5, 0, 2);
-    struct scene *second = run_at(provider.url, "good", 6, 0, 2);
+    struct scene *first = run_at(provider.url, 5, 2);
+    struct scene *second = run_at(provider.url, 6, 2);
     assert_int_equal(first->totals.requests, 5);
     assert_int_equal(second->totals.requests, 1);
     assert_int_equal(second->totals.from_store, 5);
@@ -145,8 +154,8 @@ static void test_refused(void **state)
     (void)state;
     static const char *const faults[] = {"refuse", NULL};
     struct provider provider = provider_start(faults, "good");
-    struct scene *first = run_at(provider.url, "good", 1, 0, 0);
-    struct scene *second = run_at(provider.url, "good", 1, 0, 0);
+    struct scene *first = run_at(provider.url, 1, 0);
+    struct scene *second = run_at(provider.url, 1, 0);
     assert_int_equal(first->totals.requests, 1);
     assert_int_equal(second->totals.requests, 0);
     assert_int_equal(second->asks[0].fault, FAULT_REFUSED);
