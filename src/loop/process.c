@@ -3,7 +3,7 @@
  *   RUNNING --deadline, flood, process_stop()--> TERMED --kill_after--> KILLED
  *      \_______________ the child exits __________/________________________/
  *                               v
- *                           DRAINING --both pipes at their end, or DRAIN_MS--> OVER
+ *                           DRAINING --both pipes at their end, or empty after DRAIN_MS--> OVER
  *
  * A pidfd in the poll says that the child has exited; no SIGCHLD is caught. The child stays a
  * zombie while its pipes drain, so that its number, which is its group's, is nobody else's when
@@ -17,6 +17,7 @@
 #include "process/spawn.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -26,6 +27,7 @@ enum phase { RUNNING, TERMED, KILLED, DRAINING, OVER };
 
 enum {
     DRAIN_MS = 500,
+    DRAINS_MOST = 20,
     KILL_AFTER_MS = 500,
     OUTPUT_MAX = 1 << 20,
     INPUT_MAX = 64 << 20,
@@ -47,6 +49,7 @@ struct process {
     unsigned handles; /* uv_poll_t that libuv still holds */
     bool freed;       /* by the owner; memory goes with the last handle */
     struct timer timer;
+    unsigned drains;
     uint64_t timeout_ms, kill_after_ms;
 
     bool timed_out, flooded, signaled;
@@ -157,11 +160,28 @@ static void terminate(struct process *process)
     timer_call(process->loop, &process->timer, on_timer, process->kill_after_ms);
 }
 
+static bool has_more(const struct stream *stream)
+{
+    struct pollfd polled = {.fd = stream->fd, .events = POLLIN};
+    return stream->fd >= 0 && poll(&polled, 1, 0) > 0;
+}
+
+/* A grandchild holds a pipe; or it is we who are late, and what the child said is still in it. */
+static void drain(struct process *process)
+{
+    signal_group(process, SIGKILL);
+    if ((has_more(&process->output) || has_more(&process->errors)) &&
+        ++process->drains < DRAINS_MOST)
+        timer_call(process->loop, &process->timer, on_timer, DRAIN_MS);
+    else
+        finish(process);
+}
+
 static void on_timer(struct timer *timer)
 {
     struct process *process = container_of(timer, struct process, timer);
-    if (process->phase == DRAINING) { /* a grandchild holds a pipe */
-        finish(process);
+    if (process->phase == DRAINING) {
+        drain(process);
         return;
     }
     if (note_exit(process)) /* an exit and a deadline in one turn: it was in time */

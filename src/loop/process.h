@@ -1,9 +1,10 @@
 /* loop/process: run one child, bounded in time, memory and output.
  * Loop thread only. The owner is woken on a later turn: at the end, and, for a child that talks
  * (`lines`), at every complete line. Done means exited AND both pipes at their end, with a bounded
- * drain since a grandchild may hold them. A child gets its own process group; at the deadline the
- * group gets TERM, then KILL. It inherits only the descriptors named here, and dies with us
- * (with the thread that runs the loop). What is left of the group at the end is killed. */
+ * drain since a grandchild may hold them; what is in them is read, however late the loop is. A
+ * child gets its own process group; at the deadline the group gets TERM, then KILL. It inherits
+ * only the descriptors named here, and dies with us (with the thread that runs the loop). What is
+ * left of the group at the end is killed. */
 #pragma once
 
 #include "base/buf.h"

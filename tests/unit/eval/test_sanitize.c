@@ -183,7 +183,8 @@ static struct evaluation evaluate(void)
 {
     struct evaluation evaluation = {0};
     struct fixture *f = &fixture;
-    assert_int_equal(session_measure(f->session, &f->request, f->arena, &evaluation, &f->err), 0);
+    if (session_measure(f->session, &f->request, f->arena, &evaluation, &f->err) != 0)
+        fail_msg("%s", f->err.message);
     assert_false(atomic_load(&tools.inside));
     assert_false(atomic_load(&tools.was_inside_while_timed));
     assert_int_equal(tools.warmed, 1);

@@ -51,6 +51,33 @@ static void test_an_owner_that_waits_its_turn_is_not_flooded(void **state)
     loop_free(loop);
 }
 
+/* Until the child has ended, and again between two of its lines: longer than whoever has a child's
+ * pipe, and says nothing, is waited for. */
+static enum task_result standstill_step(struct probe *probe)
+{
+    const struct child *child = probe->context;
+    if (probe->steps == 1 || child->lines > 0)
+        usleep(700000);
+    return child->lines > 0 ? TASK_DONE : TASK_AGAIN;
+}
+
+/* What a child said before it ended is read, however late the loop is. */
+static void test_the_end_of_a_child_is_read_late(void **state)
+{
+    (void)state;
+    struct probe standstill;
+    struct child child = {
+        .spec = {.argv = ARGV("lines", "5000"), .lines = true, .output_max = 4096}};
+    struct loop *loop = loop_new();
+    probe_start(loop, &child.probe, NULL, "child", child_step, NULL);
+    probe_start(loop, &standstill, NULL, "standstill", standstill_step, &child);
+    loop_run(loop);
+    assert_int_equal(process_outcome(child.process), PROCESS_EXITED);
+    assert_int_equal(child.lines, 5000);
+    process_free(child.process);
+    loop_free(loop);
+}
+
 static void test_lines_are_answered(void **state)
 {
     (void)state;
@@ -157,6 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_an_owner_that_waits_its_turn_is_not_flooded),
+        cmocka_unit_test(test_the_end_of_a_child_is_read_late),
         cmocka_unit_test(test_lines_are_answered),
         cmocka_unit_test(test_floods_of_lines),
         cmocka_unit_test(test_stop),
