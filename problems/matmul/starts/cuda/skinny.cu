@@ -13,7 +13,7 @@ tune:
   BN: [64, 32, 16, 48, 80, 96, 112, 128]
   BK: [64, 32]
   BLOCKS: [1, 2]
-  SPLIT: [1, 2, 3, 4, 6, 8, 16]
+  SPLIT: [1, 2, 3, 4, 6, 8]
   where: >
     (min(M, N) <= 128 || M * N <= 32768 * sm_count)
     && (128 % BM == 0 || 128 % BN == 0) && BM * BN <= 12288
@@ -27,7 +27,7 @@ tune:
     sm_count * (1 + (BM * BN >= 2048)))
     && (SPLIT == 1 || K >= SPLIT * BK
     && ceil_div(M, BM) * ceil_div(N, BN) * SPLIT * 2 <= 3 * sm_count * BLOCKS)
-    && (SPLIT == 16 || K < 2 * SPLIT * BK
+    && (SPLIT == 8 || K < 2 * SPLIT * BK
     || ceil_div(M, BM) * ceil_div(N, BN) * SPLIT * 2 >= sm_count * BLOCKS)
 ---*/
 /* C = A B in float32 for few rows or columns and for few tiles: each tile is a cluster's, whose

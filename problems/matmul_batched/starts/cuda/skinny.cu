@@ -13,7 +13,7 @@ tune:
   BN: [64, 32, 16, 48, 80, 96, 112, 128]
   BK: [64, 32]
   BLOCKS: [1, 2]
-  SPLIT: [1, 2, 3, 4, 6, 8, 16]
+  SPLIT: [1, 2, 3, 4, 6, 8]
   where: >
     (min(M, N) <= 128 || BATCH * M * N <= 32768 * sm_count)
     && (128 % BM == 0 || 128 % BN == 0) && BM * BN <= 12288
@@ -26,7 +26,7 @@ tune:
     && (BM * BN >= 4096 || ceil_div(M, BM) * ceil_div(N, BN) <= 8)
     && (SPLIT == 1 || K >= SPLIT * BK
     && BATCH * ceil_div(M, BM) * ceil_div(N, BN) * SPLIT * 2 <= 3 * sm_count * BLOCKS)
-    && (SPLIT == 16 || K < 2 * SPLIT * BK
+    && (SPLIT == 8 || K < 2 * SPLIT * BK
     || BATCH * ceil_div(M, BM) * ceil_div(N, BN) * SPLIT * 2 >= sm_count * BLOCKS)
 ---*/
 /* C[g] = A[g] B[g] in float32, as matmul's skinny.cu, which has the words for it: clusters are
