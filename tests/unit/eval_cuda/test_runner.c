@@ -248,10 +248,12 @@ static void test_faults(void **unused)
     (void)unused;
     begin(&scene);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        for (int timed = 0; timed < 2; timed++) {
-            scene.call.timed = timed;
+        for (int how = 0; how < 3; how++) { /* the last: told by what comes behind its launch */
+            scene.call.timed = how == 1;
+            scene.call.stays = how == 2;
             fail_at(&scene, arena_printf(scene.arena, "  - {entry: %s, grid: 1, block: 1}\n",
                                          rows[i].entry));
+            scene.call.stays = false;
             assert_int_equal(scene.err.code, rows[i].code);
             assert_non_null(strstr(scene.err.message, rows[i].says));
             assert_false(scene.subject->renew(scene.subject));

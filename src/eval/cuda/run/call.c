@@ -62,10 +62,13 @@ static void part_end(struct calling *calling, enum run_part part)
     calling->part_ns = now;
 }
 
+/* What a launch did is told by whatever comes behind it, where the host is late. */
 static int broken(struct calling *calling, const char *what, cu_result result)
 {
     if (result == 0)
         return 0;
+    if (calling->runner->report->running != RUNNING_NONE && graph_is_fault(result))
+        return graph_fault(&calling->graph, result, NULL, &calling->fault);
     calling->fault.status = REPORT_BROKEN;
     snprintf(calling->fault.reason, sizeof calling->fault.reason, "%s: %s", what,
              driver_error(&calling->runner->driver, result));

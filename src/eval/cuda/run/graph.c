@@ -40,6 +40,11 @@ static const struct {
     {912, "a cluster of a size that the device cannot schedule"},
 };
 
+bool graph_is_fault(cu_result result)
+{
+    return result == 700 || result == 702 || (result >= 710 && result <= 719);
+}
+
 int graph_fault(const struct graph *graph, cu_result result, const char *entry, struct fault *fault)
 {
     char any[PLAN_ENTRIES_TEXT];

@@ -58,6 +58,9 @@ int graph_queue(struct graph *graph, struct fault *fault) MUST_USE;
 /* Launch after launch, each waited for: the one that fails is named. */
 int graph_step(struct graph *graph, struct fault *fault) MUST_USE;
 
+/* That of a kernel which runs, and not of what was asked for. */
+bool graph_is_fault(cu_result result);
+
 /* Says what a result of waiting means. `entry` NULL: any of the plan's. Returns -1. */
 int graph_fault(const struct graph *graph, cu_result result, const char *entry,
                 struct fault *fault);
