@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 struct thread_times thread_times(int pid, int thread)
 {
@@ -19,6 +20,17 @@ struct thread_times thread_times(int pid, int thread)
     }
     fclose(file);
     return times;
+}
+
+bool thread_take(int pid, int thread, int *status)
+{
+    const int kinds = WSTOPPED | (thread != pid ? WEXITED : 0) | WNOHANG | __WALL;
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)thread, &info, kinds) != 0 || info.si_pid == 0)
+        return false;
+    bool stopped = info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED;
+    *status = stopped ? W_STOPCODE(info.si_status) : 0;
+    return true;
 }
 
 char thread_state(int pid, int thread)

@@ -154,17 +154,14 @@ static void made_one(struct halt *halt, const struct thread *thread, int status)
 static void await_stop(struct halt *halt, struct thread *thread)
 {
     siginfo_t info = {0};
-    int status;
+    int status = 0;
     thread->state = GONE;
     while (waitid(P_PID, (id_t)thread->id, &info, WSTOPPED | WEXITED | WNOWAIT | __WALL) != 0)
         if (errno != EINTR)
             return;
-    bool stopped = info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED;
-    if (stopped || thread->id != halt->pid)
-        (void)waitpid(thread->id, &status, __WALL);
-    if (!stopped)
+    if (!thread_take(halt->pid, thread->id, &status) || !WIFSTOPPED(status))
         return;
-    if (WIFSTOPPED(status) && status >> 16 == 0 && WSTOPSIG(status) != SIGTRAP)
+    if (status >> 16 == 0 && WSTOPSIG(status) != SIGTRAP)
         thread->signal = WSTOPSIG(status);
     made_one(halt, thread, status);
     thread->state = STOPPED;
@@ -254,7 +251,7 @@ static void take_all(struct halt *halt)
         if (halt->died)
             return;
         struct thread *thread = add(halt, info.si_pid);
-        if (waitpid(info.si_pid, &status, __WALL | WNOHANG) != info.si_pid)
+        if (!thread_take(halt->pid, info.si_pid, &status))
             continue;
         if (thread == NULL) { /* too many: those run on, and who made them is told so elsewhere */
             (void)ptrace(PTRACE_DETACH, info.si_pid, NULL, NULL);

@@ -219,7 +219,7 @@ static bool take(struct hold *hold, bool *died)
         return false;
     }
     struct thread *thread = add(hold, info.si_pid);
-    if (waitpid(info.si_pid, &status, __WALL | WNOHANG) != info.si_pid)
+    if (!thread_take(hold->pid, info.si_pid, &status))
         return true;
     if (thread == NULL) {
         hold->crowded = true;
@@ -376,6 +376,22 @@ enum hold_end hold_run(struct hold *hold, uint64_t deadline_ns)
 
 /* ---- its beginning and its end ---- */
 
+/* Until it has stopped. The end of all is left to who reaps it. */
+static void await_stop(const struct hold *hold, struct thread *thread)
+{
+    siginfo_t info = {0};
+    int status = 0;
+    thread->state = GONE;
+    while (waitid(P_PID, (id_t)thread->id, &info, WSTOPPED | WEXITED | WNOWAIT | __WALL) != 0)
+        if (errno != EINTR)
+            return;
+    if (!thread_take(hold->pid, thread->id, &status) || !WIFSTOPPED(status))
+        return;
+    if (status >> 16 == 0 && WSTOPSIG(status) != SIGCONT && WSTOPSIG(status) != (SIGTRAP | 0x80))
+        thread->signal = WSTOPSIG(status);
+    thread->state = HELD;
+}
+
 /* Every thread that there is, the caller's first. */
 static bool seize(struct hold *hold)
 {
@@ -391,10 +407,10 @@ static bool seize(struct hold *hold)
     closedir(tasks);
     for (size_t i = 0; i < hold->count && all; i++) {
         struct thread *thread = &hold->threads[i];
-        int status;
-        all = ptrace(PTRACE_SEIZE, thread->id, NULL, (void *)(intptr_t)OPTIONS) == 0 &&
-              waitpid(thread->id, &status, __WALL) == thread->id && WIFSTOPPED(status);
-        thread->state = all ? HELD : GONE;
+        thread->state = GONE;
+        if (ptrace(PTRACE_SEIZE, thread->id, NULL, (void *)(intptr_t)OPTIONS) == 0)
+            await_stop(hold, thread);
+        all = thread->state == HELD;
     }
     for (size_t i = 0; i < hold->count; i++)
         if (hold->threads[i].state == NEW)
@@ -436,25 +452,6 @@ bool hold_permitted(void)
 unsigned hold_threads(const struct hold *hold)
 {
     return (unsigned)hold->most;
-}
-
-/* Until it has stopped. The end of all is left to who reaps it. */
-static void await_stop(const struct hold *hold, struct thread *thread)
-{
-    siginfo_t info = {0};
-    int status;
-    while (waitid(P_PID, (id_t)thread->id, &info, WSTOPPED | WEXITED | WNOWAIT | __WALL) != 0)
-        if (errno != EINTR) {
-            thread->state = GONE;
-            return;
-        }
-    bool stopped = info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED;
-    if (stopped || thread->id != hold->pid)
-        (void)waitpid(thread->id, &status, __WALL);
-    if (stopped && WIFSTOPPED(status) && status >> 16 == 0 && WSTOPSIG(status) != SIGCONT &&
-        WSTOPSIG(status) != (SIGTRAP | 0x80))
-        thread->signal = WSTOPSIG(status);
-    thread->state = stopped ? HELD : GONE;
 }
 
 /* Who runs or waits is stopped first: in a wait nobody can be let go of. */

@@ -25,3 +25,6 @@ struct thread_times {
 };
 struct thread_times thread_times(int pid, int thread);
 char thread_state(int pid, int thread); /* as in proc(5): 'R', 'S', 'Z', ...; 0: not known */
+/* Of one that is traced: a stop or an end that is there, as by waitpid(). The end of the process
+ * itself, which may come at any moment, is left to who reaps it. */
+bool thread_take(int pid, int thread, int *status);

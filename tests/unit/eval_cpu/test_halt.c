@@ -2,6 +2,9 @@
  * and goes on where the caller waits for it. */
 #include "kit.c" /* each test is one source file */
 
+#include <pthread.h>
+#include <signal.h>
+
 /* Of a thread that has begun, and of a caller that looks whether it has. What is watched is the
  * fourth element; the thread writes the first eight, the caller the others. Whoever computes does
  * so for milliseconds of its CPU time, however fast the machine is: who has used twice the usual
@@ -185,6 +188,45 @@ static void the_time_of_one_that_is_watched_is_bounded(void **state)
     }
 }
 
+struct killer {
+    pid_t pid;
+    unsigned us;
+};
+
+static void *kill_later(void *argument)
+{
+    const struct killer *killer = argument;
+    usleep(killer->us);
+    kill(killer->pid, SIGKILL);
+    return NULL;
+}
+
+/* Who is stopped at every turn may be killed between a stop and its being taken: that is told, and
+ * not somebody else's end. */
+static void a_kill_amid_the_stops_is_told(void **state)
+{
+    static const char text[] =
+        "#include <pthread.h>\nstatic void *nothing(void *p) { return p; }\n" KIT_SIGNATURE
+        "{ for (;;) { pthread_t t; if (!pthread_create(&t, 0, nothing, 0)) pthread_join(t, 0); } }";
+    const struct watch watch = {.usual_ns = 5000000};
+    (void)state;
+    assert_int_equal(kit_compile(&kit, "k.c", text, BUILD_FAST), 0);
+    for (unsigned i = 0; i < 80; i++) {
+        assert_int_equal(kit_load(&kit), 0);
+        struct killer killer = {.pid = kit.subject->pid, .us = i * 100};
+        pthread_t thread;
+        if (i % 2 == 0)
+            kit.subject->watch = &watch;
+        else
+            kit.subject->hold_ns = 20000000;
+        assert_int_equal(pthread_create(&thread, NULL, kill_later, &killer), 0);
+        assert_int_not_equal(kit_call(&kit), 0);
+        pthread_join(thread, NULL);
+        if (strstr(kit.err.message, "killed by SIGKILL") == NULL)
+            fail_msg("%u: %s", i, kit.err.message);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -193,6 +235,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(the_end_of_one_that_is_watched_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_time_of_one_that_is_watched_is_bounded, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_kill_amid_the_stops_is_told, set_up, tear_down),
     };
     if (kit_internal(argc, argv, &code))
         return code;
