@@ -9,12 +9,13 @@ launch:
 tune:
   ROWS: [64, 128]
   BN: [128, 64, 256]
-  SPLIT: [8, 6, 4, 3, 2]
+  SPLIT: [8, 6, 4, 3, 2, 1]
   AHEAD: [3, 2, 4]
   where: >
     (N % 8 != 0 || K % 8 != 0) && (M <= 512 || N <= 512)
     && ROWS * BN <= 16384 && (AHEAD + 3) * 128 * (ROWS + BN) + 2048 <= 232448
-    && SPLIT * 64 <= K && ceil_div(M, ROWS) * ceil_div(N, BN) * SPLIT <= 3 * sm_count
+    && (SPLIT == 1 || SPLIT * 64 <= K
+    && ceil_div(M, ROWS) * ceil_div(N, BN) * SPLIT <= 3 * sm_count)
 ---*/
 /* For few rows or columns where rows are not aligned to 16 bytes, so that they have no tensor map,
  * and a copy to aligned ones would take longer than the product. The rows r, r + 8, r + 16... of a
