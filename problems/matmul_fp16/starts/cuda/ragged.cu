@@ -169,6 +169,12 @@ static __device__ __forceinline__ void cluster_sync()
     asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
+/* The same where nothing was written that others would read: a release takes 0.6 us. */
+static __device__ __forceinline__ void cluster_meet()
+{
+    asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+
 /* 128-byte swizzle; both offsets in bytes. */
 static __device__ __forceinline__ unsigned long long describe(unsigned at, unsigned lead,
                                                               unsigned stride)
@@ -342,6 +348,8 @@ static __device__ __forceinline__ void store(const float *tile, u16 *C, int rows
     const unsigned first = cluster_rank();
     for (int i = first * THREADS + threadIdx.x; i < rows * (BN / 4); i += SPLIT * THREADS) {
         const int row = i / (BN / 4), column = i % (BN / 4) * 4;
+        if (column >= columns) /* so that all that is read is used, and has come, before the end */
+            continue;
         const unsigned at = (unsigned)__cvta_generic_to_shared(tile + row * PITCH + column);
         float4 part[SPLIT];
 #pragma unroll
@@ -364,7 +372,7 @@ static __device__ __forceinline__ void store(const float *tile, u16 *C, int rows
             if (column + k < columns)
                 C[row * N + column + k] = __half_as_ushort(__float2half_rn(sums[k]));
     }
-    cluster_sync(); /* nobody reads this block's any more */
+    cluster_meet(); /* nobody reads this block's any more */
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, ROWS *BN <= 4096 ? 2 : 1)
