@@ -5,43 +5,55 @@ launch:
     cluster: SPLIT
     block: 256
     shared: >
-      4 * (min(8, (57800 / BLOCKS - (BM + 16) * (BN + 8)) / (BM * (BK + 4) + BK * (BN + 8)))
-      * (BM * (BK + 4) + BK * (BN + 8)) + (SPLIT > 1) * (round_up(BM, SPLIT) * (BN + 8) + 4))
+      4 * (min(8, (57800 / BLOCKS - (BLOCKS < 3) * (BM + 16) * (BN + 8))
+      / (BM * (BK + 4) + BK * (BN + 8))) * (BM * (BK + 4) + BK * (BN + 8))
+      + (SPLIT > 1) * (round_up(BM, SPLIT) * (BN + 8) + 4))
     args: [A, B, C, M, N, K]
 tune:
   BM: [32, 64, 16, 48, 80, 96, 112, 128]
   BN: [64, 32, 16, 48, 80, 96, 112, 128]
-  BK: [64, 32]
-  BLOCKS: [1, 2]
+  BK: [64, 32, 24, 40]
+  BLOCKS: [1, 2, 3, 4]
   SPLIT: [1, 2, 3, 4, 6, 8]
   where: >
-    (min(M, N) <= 128 || M * N <= 32768 * sm_count)
+    (min(M, N) <= 128 || M * N <= 32768 * sm_count || BLOCKS > 2)
     && (128 % BM == 0 || 128 % BN == 0) && BM * BN <= 12288
-    && (BK == 64 && (BLOCKS == 1 || BM * BN <= 2048)
-    || BK == 32 && BLOCKS == 2 && BM * BN >= 2048)
-    && (57800 / BLOCKS - (BM + 16) * (BN + 8)) / (BM * (BK + 4) + BK * (BN + 8))
-    >= 2 + (BLOCKS == 2 && BK == 64)
+    && (BK == 64 && (BLOCKS == 1 || BLOCKS == 2 && BM * BN <= 2048)
+    || BK == 32 && BLOCKS == 2 && BM * BN >= 2048
+    || BK < 64 && BLOCKS == 3 + (BM * BN <= 4096) && SPLIT == 1 && K <= 128
+    && ceil_div(K, BK) * BK < K + 24 && 128 % BM == 0 && BM * BN % 1024 == 0
+    && BM * BN >= 3072 && BM * BN <= 6144)
+    && (57800 / BLOCKS - (BLOCKS < 3) * (BM + 16) * (BN + 8))
+    / (BM * (BK + 4) + BK * (BN + 8)) >= 2 + (BLOCKS == 2 && BK == 64)
     && ceil_div(M, BM) * BM * 4 <= round_up(M, 16) * 5
     && ceil_div(N, BN) * BN * 4 <= round_up(N, 16) * 5
-    && (min(BM, BN) == 16 || BM * BN >= 4096 || ceil_div(M, BM) * ceil_div(N, BN) <=
-    sm_count * (1 + (BM * BN >= 2048)))
+    && (min(BM, BN) == 16 || BM * BN >= 4096 || BLOCKS > 2
+    || ceil_div(M, BM) * ceil_div(N, BN) <= sm_count * (1 + (BM * BN >= 2048)))
     && (SPLIT == 1 || K >= SPLIT * BK
     && ceil_div(M, BM) * ceil_div(N, BN) * SPLIT * 2 <= 3 * sm_count * BLOCKS)
-    && (SPLIT == 8 || K < 2 * SPLIT * BK
+    && (SPLIT == 8 || BLOCKS > 2 || K < 2 * SPLIT * BK
     || ceil_div(M, BM) * ceil_div(N, BN) * SPLIT * 2 >= sm_count * BLOCKS)
 ---*/
-/* C = A B in float32 for few rows or columns and for few tiles: each tile is a cluster's, whose
- * SPLIT blocks have a part of K each, and in a block warps share K out again where a tile is small.
- * The warps' sums meet in shared memory; then each block sends every block of its cluster the rows
- * which that one adds up and stores (st.async, whose bytes a barrier there counts: a release takes
- * longer). Numbers are split into two of tf32 and three products made, as in tf32x3.cu.
+/* C = A B in float32 for few rows or columns, for few tiles, and for short sums: each tile is a
+ * cluster's, whose SPLIT blocks have a part of K each, and in a block warps share K out again where a
+ * tile is small. The warps' sums meet in shared memory; then each block sends every block of its
+ * cluster the rows which that one adds up and stores (st.async, whose bytes a barrier there counts: a
+ * release takes longer). Numbers are split into two of tf32 and three products made, as in tf32x3.cu.
+ *
+ * Where K is short a block's copies and stores have nothing of its own to hide behind. There three or
+ * four blocks a processor hide one another's, and warps store what they have.
  *
  * Tiles travel to shared memory by cp.async, STAGES deep, 16 bytes at a time whatever N and K are:
  * where a row does not begin at a multiple of 16 bytes, all those are copied in which it has
  * numbers. How far it is from such a multiple is the same for rows that are a multiple of four
  * apart, so that it is one number for all that a thread reads of A, and one for B. */
-#define WM      (BM <= 48 ? BM : BM == 96 ? 48 : BM % 32 == 0 ? 32 : BM)
-#define WN      (WM > 48 ? 16 : BN <= 48 ? BN : BN == 96 ? 48 : BN % 32 == 0 ? 32 : BN / 2)
+#if BLOCKS > 2 /* few registers, and no sums of warps to meet */
+#define WM (BM * BN % 2048 == 0 ? 32 : 16)
+#define WN (BM * BN / (8 * WM))
+#else
+#define WM (BM <= 48 ? BM : BM == 96 ? 48 : BM % 32 == 0 ? 32 : BM)
+#define WN (WM > 48 ? 16 : BN <= 48 ? BN : BN == 96 ? 48 : BN % 32 == 0 ? 32 : BN / 2)
+#endif
 #define TM      (WM / 16)
 #define TN      (WN / 8)
 #define WARPS   8
@@ -50,7 +62,7 @@ tune:
 #define PITCH_A (BK + 4)
 #define PITCH_B (BN + 8)
 #define STAGE   (BM * PITCH_A + BK * PITCH_B)
-#define FIT     ((57800 / BLOCKS - (BM + 16) * PITCH_B) / STAGE)
+#define FIT     ((57800 / BLOCKS - (BLOCKS < 3) * (BM + 16) * PITCH_B) / STAGE)
 #define STAGES  (FIT < 8 ? FIT : 8)
 #define SHARE   ((BM + SPLIT - 1) / SPLIT) /* rows that a block of a cluster adds up */
 
@@ -223,6 +235,19 @@ static __device__ __forceinline__ void store(const float *tiles, int count, int 
         store<false>(tiles, count, apart, C, height, rows, columns, N);
 }
 
+/* A warp's own tile; C: where a lane's first two numbers go. */
+static __device__ __forceinline__ void store_own(const float (&acc)[TM][TN][4], float *C, int rows,
+                                                 int columns, long long N)
+{
+#pragma unroll
+    for (int i = 0; i < 2 * TM; i++)
+#pragma unroll
+        for (int j = 0; j < TN; j++)
+            if (8 * i < rows && 8 * j < columns)
+                *(float2 *)(C + 8 * i * N + 8 * j) =
+                    make_float2(acc[i / 2][j][i % 2 * 2], acc[i / 2][j][i % 2 * 2 + 1]);
+}
+
 /* The sum of this block's warps: each row to the block of the cluster that stores it. */
 static __device__ __forceinline__ void send(const float *tiles, float *parts, int rank,
                                             unsigned arrived)
@@ -313,6 +338,11 @@ extern "C" __global__ void __launch_bounds__(256, BLOCKS)
         multiply_tile(memory + from * STAGE + sa, memory + from * STAGE + sb, acc);
         from = from + 1 == STAGES ? 0 : from + 1;
     }
+    C += m0 * N + n0;
+    if (BLOCKS > 2 && N % 2 == 0) {
+        store_own(acc, C + (wm + g) * N + wn + 2 * t, rows - wm - g, columns - wn - 2 * t, N);
+        return;
+    }
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncthreads();
     float *own = memory + (warp / TILES * BM + wm + g) * PITCH_B + wn + 2 * t;
@@ -325,7 +355,6 @@ extern "C" __global__ void __launch_bounds__(256, BLOCKS)
                 *(float2 *)(own + (16 * i + 8 * h) * PITCH_B + 8 * j) =
                     make_float2(acc[i][j][2 * h], acc[i][j][2 * h + 1]);
     __syncthreads();
-    C += m0 * N + n0;
     if (SPLIT == 1) {
         store(memory, DEEP, BM * PITCH_B, C, BM, rows, columns, N);
         return;

@@ -5,34 +5,43 @@ launch:
     cluster: SPLIT
     block: 256
     shared: >
-      4 * (min(8, (57800 / BLOCKS - (BM + 16) * (BN + 8)) / (BM * (BK + 4) + BK * (BN + 8)))
-      * (BM * (BK + 4) + BK * (BN + 8)) + (SPLIT > 1) * (round_up(BM, SPLIT) * (BN + 8) + 4))
+      4 * (min(8, (57800 / BLOCKS - (BLOCKS < 3) * (BM + 16) * (BN + 8))
+      / (BM * (BK + 4) + BK * (BN + 8))) * (BM * (BK + 4) + BK * (BN + 8))
+      + (SPLIT > 1) * (round_up(BM, SPLIT) * (BN + 8) + 4))
     args: [A, B, C, BATCH, M, N, K]
 tune:
   BM: [64, 32, 16, 48, 80, 96, 112, 128]
   BN: [64, 32, 16, 48, 80, 96, 112, 128]
-  BK: [64, 32]
-  BLOCKS: [1, 2]
+  BK: [64, 32, 24, 40]
+  BLOCKS: [1, 2, 3, 4]
   SPLIT: [1, 2, 3, 4, 6, 8]
   where: >
-    (min(M, N) <= 128 || BATCH * M * N <= 32768 * sm_count)
+    (min(M, N) <= 128 || BATCH * M * N <= 32768 * sm_count || BLOCKS > 2)
     && (128 % BM == 0 || 128 % BN == 0) && BM * BN <= 12288
-    && (BK == 64 && (BLOCKS == 1 || BM * BN <= 2048)
-    || BK == 32 && BLOCKS == 2 && BM * BN >= 2048)
-    && (57800 / BLOCKS - (BM + 16) * (BN + 8)) / (BM * (BK + 4) + BK * (BN + 8))
-    >= 2 + (BLOCKS == 2 && BK == 64)
+    && (BK == 64 && (BLOCKS == 1 || BLOCKS == 2 && BM * BN <= 2048)
+    || BK == 32 && BLOCKS == 2 && BM * BN >= 2048
+    || BK < 64 && BLOCKS == 3 + (BM * BN <= 4096) && SPLIT == 1 && K <= 128
+    && ceil_div(K, BK) * BK < K + 24 && 128 % BM == 0 && BM * BN % 1024 == 0
+    && BM * BN >= 3072 && BM * BN <= 6144)
+    && (57800 / BLOCKS - (BLOCKS < 3) * (BM + 16) * (BN + 8))
+    / (BM * (BK + 4) + BK * (BN + 8)) >= 2 + (BLOCKS == 2 && BK == 64)
     && ceil_div(M, BM) * BM * 4 <= round_up(M, 16) * 5
     && ceil_div(N, BN) * BN * 4 <= round_up(N, 16) * 5
-    && (BM * BN >= 4096 || ceil_div(M, BM) * ceil_div(N, BN) <= 8)
+    && (BM * BN >= 4096 || BLOCKS > 2 || ceil_div(M, BM) * ceil_div(N, BN) <= 8)
     && (SPLIT == 1 || K >= SPLIT * BK
     && BATCH * ceil_div(M, BM) * ceil_div(N, BN) * SPLIT * 2 <= 3 * sm_count * BLOCKS)
-    && (SPLIT == 8 || K < 2 * SPLIT * BK
+    && (SPLIT == 8 || BLOCKS > 2 || K < 2 * SPLIT * BK
     || BATCH * ceil_div(M, BM) * ceil_div(N, BN) * SPLIT * 2 >= sm_count * BLOCKS)
 ---*/
 /* C[g] = A[g] B[g] in float32, as matmul's skinny.cu, which has the words for it: clusters are
  * those of all products, one product's after the other's. */
-#define WM      (BM <= 48 ? BM : BM == 96 ? 48 : BM % 32 == 0 ? 32 : BM)
-#define WN      (WM > 48 ? 16 : BN <= 48 ? BN : BN == 96 ? 48 : BN % 32 == 0 ? 32 : BN / 2)
+#if BLOCKS > 2 /* few registers, and no sums of warps to meet */
+#define WM (BM * BN % 2048 == 0 ? 32 : 16)
+#define WN (BM * BN / (8 * WM))
+#else
+#define WM (BM <= 48 ? BM : BM == 96 ? 48 : BM % 32 == 0 ? 32 : BM)
+#define WN (WM > 48 ? 16 : BN <= 48 ? BN : BN == 96 ? 48 : BN % 32 == 0 ? 32 : BN / 2)
+#endif
 #define TM      (WM / 16)
 #define TN      (WN / 8)
 #define WARPS   8
@@ -41,7 +50,7 @@ tune:
 #define PITCH_A (BK + 4)
 #define PITCH_B (BN + 8)
 #define STAGE   (BM * PITCH_A + BK * PITCH_B)
-#define FIT     ((57800 / BLOCKS - (BM + 16) * PITCH_B) / STAGE)
+#define FIT     ((57800 / BLOCKS - (BLOCKS < 3) * (BM + 16) * PITCH_B) / STAGE)
 #define STAGES  (FIT < 8 ? FIT : 8)
 #define SHARE   ((BM + SPLIT - 1) / SPLIT) /* rows that a block of a cluster adds up */
 
@@ -214,6 +223,19 @@ static __device__ __forceinline__ void store(const float *tiles, int count, int 
         store<false>(tiles, count, apart, C, height, rows, columns, N);
 }
 
+/* A warp's own tile; C: where a lane's first two numbers go. */
+static __device__ __forceinline__ void store_own(const float (&acc)[TM][TN][4], float *C, int rows,
+                                                 int columns, long long N)
+{
+#pragma unroll
+    for (int i = 0; i < 2 * TM; i++)
+#pragma unroll
+        for (int j = 0; j < TN; j++)
+            if (8 * i < rows && 8 * j < columns)
+                *(float2 *)(C + 8 * i * N + 8 * j) =
+                    make_float2(acc[i / 2][j][i % 2 * 2], acc[i / 2][j][i % 2 * 2 + 1]);
+}
+
 /* The sum of this block's warps: each row to the block of the cluster that stores it. */
 static __device__ __forceinline__ void send(const float *tiles, float *parts, int rank,
                                             unsigned arrived)
@@ -306,6 +328,11 @@ extern "C" __global__ void __launch_bounds__(256, BLOCKS)
         multiply_tile(memory + from * STAGE + sa, memory + from * STAGE + sb, acc);
         from = from + 1 == STAGES ? 0 : from + 1;
     }
+    C += (product * M + m0) * N + n0;
+    if (BLOCKS > 2 && N % 2 == 0) {
+        store_own(acc, C + (wm + g) * N + wn + 2 * t, rows - wm - g, columns - wn - 2 * t, N);
+        return;
+    }
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncthreads();
     float *own = memory + (warp / TILES * BM + wm + g) * PITCH_B + wn + 2 * t;
@@ -318,7 +345,6 @@ extern "C" __global__ void __launch_bounds__(256, BLOCKS)
                 *(float2 *)(own + (16 * i + 8 * h) * PITCH_B + 8 * j) =
                     make_float2(acc[i][j][2 * h], acc[i][j][2 * h + 1]);
     __syncthreads();
-    C += (product * M + m0) * N + n0;
     if (SPLIT == 1) {
         store(memory, DEEP, BM * PITCH_B, C, BM, rows, columns, N);
         return;
