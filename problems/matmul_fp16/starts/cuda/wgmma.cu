@@ -13,7 +13,7 @@ tma:
   tile_b: {tensor: B, box: [min(64, BN / CLUSTER), 64], swizzle: 128B, l2: 256B}
 tune:
   ROWS: [128, 64, 192, 256]
-  BN: [256, 128, 64]
+  BN: [256, 128, 64, 192]
   STAGES: [4, 3, 6, 8, 12]
   GROUP: [8, 4, 16, 1]
   CLUSTER: [2, 1, 4]
@@ -21,13 +21,16 @@ tune:
   SPLIT: [1, 2, 4, 8]
   BLOCKS: [1, 2]
   where: >
-    N % 8 == 0 && K % 8 == 0 && (CLUSTER == 1 || BESIDE == 1) && CLUSTER * BESIDE * SPLIT <= 8
-    && ROWS / 192 * BN <= 128
+    N % 8 == 0 && K % 8 == 0 && CLUSTER * BESIDE <= 4 && CLUSTER * BESIDE * SPLIT <= 8
+    && ROWS * BN <= 36864 && (BN != 192 || ROWS == 192 && STAGES == 4 && SPLIT == 2
+    && ceil_div(M, ROWS) * ceil_div(N, BN) * SPLIT <= sm_count
+    && ceil_div(M, ROWS) * ceil_div(N, BN) * SPLIT * 3 >= sm_count * 2)
     && SPLIT * 8 <= BN && STAGES * 128 * (ROWS + BN) + 2048 <= 232448
     && BLOCKS * (STAGES + 2) * 128 * (ROWS + BN) > 200000
     && (SPLIT == 1 || SPLIT * 256 <= K
     && ceil_div(M, ROWS) * ceil_div(N, BN) * SPLIT <= 2 * sm_count)
     && (CLUSTER * BESIDE < 4 || BLOCKS == 1 && STAGES > 3 && ROWS <= 192 && BN <= 128
+    && (CLUSTER != BESIDE || ROWS == 64 && BN == 128)
     && round_up(M, ROWS * CLUSTER) * 4 <= round_up(M, ROWS) * 5
     && round_up(N, BN * BESIDE) * 4 <= round_up(N, BN) * 5
     && ceil_div(M, ROWS * CLUSTER) * ceil_div(N, BN * BESIDE) * SPLIT * 44 <= sm_count * 10
@@ -41,16 +44,20 @@ tune:
  * bytes that arrive, its `empty` barrier the warps that are done with it. Blocks stay, and take one
  * tile of C after another: the next one's copies run while results are stored. The blocks of a
  * cluster have tiles of C below one another and copy a share of B each, for all, or with BESIDE
- * tiles beside one another and shares of A. With SPLIT, which is for few tiles, a cluster has as
- * many such groups, or blocks, with a part of K each, which end with the same tiles. Clusters of
- * four share where all run at once: of 132 processors they find place on 120. Matrices whose rows
- * are not aligned to 16 bytes have no tensor map and go by plain loops. */
+ * tiles beside one another and shares of A, or both, two by two. With SPLIT, which is for few
+ * tiles, a cluster has as many such groups, or blocks, with a part of K each, which end with the
+ * same tiles. Clusters of four share where all run at once: of 132 processors they find place on
+ * 120. Matrices whose rows are not aligned to 16 bytes have no tensor map and go by plain loops. */
 #include <cuda_fp16.h>
 
 #define THREADS     (2 * ROWS) /* that multiply */
 #define STAGE_BYTES (128 * (ROWS + BN))
 #define SHARING     (CLUSTER * BESIDE)
 #define BOX         (BN / CLUSTER < 64 ? BN / CLUSTER : 64) /* rows of B that a copy brings */
+
+/* A stage is free when each warp has arrived from each block that its copies go to. In clusters of
+ * four one warp arrives for its warpgroup, whose multiplication ends for all four at once. */
+#define ARRIVALS (SHARING < 4 ? ROWS / 16 * SHARING : ROWS / 64 * (CLUSTER + BESIDE - 1))
 
 /* What is read once leaves the L2 first, so that it does not push out what others wrote there. Both
  * as CUTLASS has them: with what createpolicy makes of evict_normal 2048 takes 34 us, not 29. */
@@ -105,15 +112,15 @@ static __device__ __forceinline__ unsigned part()
     return SPLIT == 1 ? 0 : cluster_rank() / SHARING;
 }
 
-/* To the same place of every block that shares. */
+/* To the same place of those blocks that share, a bit each. */
 static __device__ __forceinline__ void fetch_for_all(unsigned to, const struct map *map, int x,
-                                                     int y, unsigned barrier,
+                                                     int y, unsigned barrier, unsigned sharing,
                                                      unsigned long long policy)
 {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
                  ".multicast::cluster.L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5, %6;" ::"r"(to),
                  "l"(map), "r"(x), "r"(y), "r"(barrier),
-                 "h"((short)(((1 << SHARING) - 1) << part() * SHARING)), "l"(policy)
+                 "h"((short)(sharing << part() * SHARING)), "l"(policy)
                  : "memory");
 }
 
@@ -159,6 +166,18 @@ static __device__ __forceinline__ void multiply(float (&d)[BN / 2], unsigned lon
                  "}, %64, %65, 1, 1, 1, 0, 1;"
                  : SIXTEEN(d, 0), SIXTEEN(d, 16), SIXTEEN(d, 32), SIXTEEN(d, 48)
                  : "l"(a), "l"(b));
+#elif BN == 192
+    asm volatile("wgmma.mma_async.sync.aligned.m64n192k16.f32.f16.f16 {"
+                 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
+                 "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
+                 "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"
+                 "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,"
+                 "%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,"
+                 "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+                 "}, %96, %97, 1, 1, 1, 0, 1;"
+                 : SIXTEEN(d, 0), SIXTEEN(d, 16), SIXTEEN(d, 32), SIXTEEN(d, 48), SIXTEEN(d, 64),
+                   SIXTEEN(d, 80)
+                 : "l"(a), "l"(b));
 #else
     asm volatile(
         "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
@@ -183,7 +202,7 @@ static __device__ __forceinline__ void tile_at(int number, int down, int across,
     const int first = number / (GROUP * across) * GROUP, within = number % (GROUP * across);
     const int height = min(down - first, GROUP);
     *m0 = ((first + within % height) * CLUSTER + (int)share() % CLUSTER) * ROWS;
-    *n0 = (within / height * BESIDE + (int)share() % BESIDE) * BN;
+    *n0 = (within / height * BESIDE + (int)share() / CLUSTER) * BN;
 }
 
 static __device__ __forceinline__ unsigned pair(float low, float high)
@@ -269,7 +288,9 @@ static __device__ __forceinline__ void copy_tiles(const struct map *map_a, const
 {
     const unsigned long long policy_a = across == 1 ? EVICT_FIRST : EVICT_NORMAL,
                              policy_b = down == 1 ? EVICT_FIRST : EVICT_NORMAL;
-    const unsigned own = share();
+    const unsigned below = share() % CLUSTER, beside = share() / CLUSTER;
+    const unsigned row = (CLUSTER == 1 ? (1u << BESIDE) - 1 : 5u) << below,
+                   column = ((1u << CLUSTER) - 1) << beside * CLUSTER;
     int slot = 0;
     unsigned parity = 1; /* nobody waits for a stage that was never filled */
     for (int number = blockIdx.x / (SHARING * SPLIT); number < down * across;
@@ -285,16 +306,16 @@ static __device__ __forceinline__ void copy_tiles(const struct map *map_a, const
             if (BESIDE == 1)
                 fetch(stage, map_a, step * 64, m0, full, policy_a);
             else
-                fetch_for_all(stage + own * (128 * ROWS / BESIDE), map_a, step * 64,
-                              m0 + own * (ROWS / BESIDE), full, policy_a);
+                fetch_for_all(stage + beside * (128 * ROWS / BESIDE), map_a, step * 64,
+                              m0 + beside * (ROWS / BESIDE), full, row, policy_a);
 #pragma unroll
             for (int p = 0; p < BN / BOX; p++) {
                 const unsigned to = stage + 128 * (ROWS + BOX * p);
                 const int x = n0 + p * BOX / 64 * 64, y = step * 64 + p * BOX % 64;
                 if (CLUSTER == 1)
                     fetch(to, map_b, x, y, full, policy_b);
-                else if (p % CLUSTER == own)
-                    fetch_for_all(to, map_b, x, y, full, policy_b);
+                else if (p % CLUSTER == below)
+                    fetch_for_all(to, map_b, x, y, full, column, policy_b);
             }
             if (++slot == STAGES) {
                 slot = 0;
@@ -318,13 +339,16 @@ static __device__ __forceinline__ void multiply_tiles(__half *C, long long M, lo
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, group = threadIdx.x / 128;
     int slot = 0;
     unsigned parity = 0;
+    const unsigned to = SHARING < 4 ? lane : lane == 0 ? warp : SHARING;
+    const bool shares = to < SHARING && (SHARING < 4 || CLUSTER != 2 || /* two by two: all */
+                                         (to ^ share()) != 3);         /* but the one across */
     auto release = [&](int used) {
-        if (lane < SHARING)
+        if (shares)
             asm volatile("{\n.reg .b32 there;\n"
                          "mapa.shared::cluster.u32 there, %0, %1;\n"
                          "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barriers +
                                                                                     16 * used + 8),
-                         "r"(part() * SHARING + lane)
+                         "r"(part() * SHARING + to)
                          : "memory");
     };
     for (int number = blockIdx.x / (SHARING * SPLIT); number < down * across;
@@ -360,14 +384,14 @@ static __device__ __forceinline__ void multiply_tiles(__half *C, long long M, lo
 #pragma unroll
         for (int h = 0; h < 2; h++) {
 #pragma unroll
-            for (int j = 0; BN < 32 * SPLIT && j < BN / 8; j++) { /* too few to transpose */
+            for (int j = 0; BN % (32 * SPLIT) != 0 && j < BN / 8; j++) { /* too few to transpose */
                 const long long n = n0 + 8 * j + lane % 4 * 2;
                 if (j / (BN / 8 / SPLIT) == part() && n < N && m + 8 * h < M)
                     *(unsigned *)(C + (m + 8 * h) * N + n) =
                         pair(d[4 * j + 2 * h], d[4 * j + 2 * h + 1]);
             }
 #pragma unroll
-            for (int j = 0; BN >= 32 * SPLIT && j < BN / 8; j += 4) {
+            for (int j = 0; BN % (32 * SPLIT) == 0 && j < BN / 8; j += 4) {
                 if (SPLIT > 1 && j / (BN / 8 / SPLIT) != part())
                     continue;
                 const long long n = n0 + 8 * j + lane % 4 * 8;
@@ -402,7 +426,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + 32, BLOCKS)
     if (threadIdx.x == THREADS) {
         for (int s = 0; s < STAGES; s++) {
             barrier_init(barriers + 16 * s, 1);
-            barrier_init(barriers + 16 * s + 8, ROWS / 16 * SHARING);
+            barrier_init(barriers + 16 * s + 8, ARRIVALS);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
