@@ -197,7 +197,7 @@ for answer in map(json.loads, worker.stdout):
 sys.exit(verdicts != ["kernel", "kernel"] or worker.wait())
 EOF
     say $? 'two wins in a worker'
-    order=$(awk '$4 ~ /^(check|time|sanitize.end)$/ {print $2 + $3, $4}' "$work/timeline" | sort -n | awk '{printf "%s ", $2}')
+    order=$(awk '$4 ~ /^(check|time|sanitize.end)$/ {printf "%.0f %s\n", $2 + $3, $4}' "$work/timeline" | sort -n | awk '{printf "%s ", $2}')
     [[ $order == 'check time sanitize.end '* ]]
     say $? "a sanitizer beside the checks where another candidate waits: $order"
     beside 1 'rejected at sanitize: compute-sanitizer (racecheck) found a defect' racecheck:race
