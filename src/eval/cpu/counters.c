@@ -1,6 +1,7 @@
 /* What the kernel counts for a process that is not ours to believe. */
 #include "eval/cpu/private.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,15 @@ bool thread_take(int pid, int thread, int *status)
     bool stopped = info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED;
     *status = stopped ? W_STOPCODE(info.si_status) : 0;
     return true;
+}
+
+bool thread_await_stop(int pid, int thread, int *status)
+{
+    siginfo_t info = {0};
+    while (waitid(P_PID, (id_t)thread, &info, WSTOPPED | WEXITED | WNOWAIT | __WALL) != 0)
+        if (errno != EINTR)
+            return false;
+    return thread_take(pid, thread, status) && WIFSTOPPED(*status);
 }
 
 char thread_state(int pid, int thread)

@@ -153,13 +153,9 @@ static void made_one(struct halt *halt, const struct thread *thread, int status)
 /* The end of all is left to who reaps it. */
 static void await_stop(struct halt *halt, struct thread *thread)
 {
-    siginfo_t info = {0};
     int status = 0;
     thread->state = GONE;
-    while (waitid(P_PID, (id_t)thread->id, &info, WSTOPPED | WEXITED | WNOWAIT | __WALL) != 0)
-        if (errno != EINTR)
-            return;
-    if (!thread_take(halt->pid, thread->id, &status) || !WIFSTOPPED(status))
+    if (!thread_await_stop(halt->pid, thread->id, &status))
         return;
     if (status >> 16 == 0 && WSTOPSIG(status) != SIGTRAP)
         thread->signal = WSTOPSIG(status);

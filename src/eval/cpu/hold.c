@@ -379,13 +379,9 @@ enum hold_end hold_run(struct hold *hold, uint64_t deadline_ns)
 /* Until it has stopped. The end of all is left to who reaps it. */
 static void await_stop(const struct hold *hold, struct thread *thread)
 {
-    siginfo_t info = {0};
     int status = 0;
     thread->state = GONE;
-    while (waitid(P_PID, (id_t)thread->id, &info, WSTOPPED | WEXITED | WNOWAIT | __WALL) != 0)
-        if (errno != EINTR)
-            return;
-    if (!thread_take(hold->pid, thread->id, &status) || !WIFSTOPPED(status))
+    if (!thread_await_stop(hold->pid, thread->id, &status))
         return;
     if (status >> 16 == 0 && WSTOPSIG(status) != SIGCONT && WSTOPSIG(status) != (SIGTRAP | 0x80))
         thread->signal = WSTOPSIG(status);

@@ -28,3 +28,4 @@ char thread_state(int pid, int thread); /* as in proc(5): 'R', 'S', 'Z', ...; 0:
 /* Of one that is traced: a stop or an end that is there, as by waitpid(). The end of the process
  * itself, which may come at any moment, is left to who reaps it. */
 bool thread_take(int pid, int thread, int *status);
+bool thread_await_stop(int pid, int thread, int *status); /* false: it has ended */

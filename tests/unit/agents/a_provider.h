@@ -16,22 +16,11 @@ struct provider {
     char url[64];
 };
 
-static inline struct provider provider_start(const char *const *faults, const char *key)
+/* A program that says "port N" first. */
+static inline struct provider provider_of(const char *const *argv, const char *scheme)
 {
-    const char *argv[2 * FAULTS_MAX + 8] = {TEST_BINARY_DIR "/tests/fakes/fake_provider"};
-    size_t count = 1;
     struct provider provider = {0};
     int fds[2], port = 0;
-    argv[count++] = "--size";
-    argv[count++] = "200";
-    if (key != NULL) {
-        argv[count++] = "--key";
-        argv[count++] = key;
-    }
-    for (; faults != NULL && *faults != NULL; faults++) {
-        argv[count++] = **faults == '@' ? "--batch" : "--fault"; /* @: of a batch's own */
-        argv[count++] = *faults + (**faults == '@');
-    }
     assert_int_equal(pipe(fds), 0);
     fflush(NULL);
     provider.pid = fork();
@@ -47,8 +36,25 @@ static inline struct provider provider_start(const char *const *faults, const ch
     FILE *out = fdopen(fds[0], "r");
     assert_int_equal(fscanf(out, "port %d", &port), 1);
     fclose(out);
-    snprintf(provider.url, sizeof provider.url, "http://127.0.0.1:%d/v1", port);
+    snprintf(provider.url, sizeof provider.url, "%s://127.0.0.1:%d/v1", scheme, port);
     return provider;
+}
+
+static inline struct provider provider_start(const char *const *faults, const char *key)
+{
+    const char *argv[2 * FAULTS_MAX + 8] = {TEST_BINARY_DIR "/tests/fakes/fake_provider"};
+    size_t count = 1;
+    argv[count++] = "--size";
+    argv[count++] = "200";
+    if (key != NULL) {
+        argv[count++] = "--key";
+        argv[count++] = key;
+    }
+    for (; faults != NULL && *faults != NULL; faults++) {
+        argv[count++] = **faults == '@' ? "--batch" : "--fault"; /* @: of a batch's own */
+        argv[count++] = *faults + (**faults == '@');
+    }
+    return provider_of(argv, "http");
 }
 
 static inline void provider_stop(const struct provider *provider)

@@ -15,26 +15,9 @@ static const struct retry_policy policy = {.tries = 4,
 /* A server whose certificate nobody vouches for. */
 static struct provider stranger_start(void)
 {
-    struct provider provider = {0};
-    int fds[2], port = 0;
-    assert_int_equal(pipe(fds), 0);
-    fflush(NULL);
-    provider.pid = fork();
-    assert_true(provider.pid >= 0);
-    if (provider.pid == 0) {
-        dup2(fds[1], 1);
-        close(fds[0]);
-        close(fds[1]);
-        execl("/usr/bin/python3", "/usr/bin/python3", TEST_SOURCE_DIR "/tests/fakes/fake_tls.py",
-              "http/1.1", (char *)NULL);
-        _exit(127);
-    }
-    close(fds[1]);
-    FILE *out = fdopen(fds[0], "r");
-    assert_int_equal(fscanf(out, "port %d", &port), 1);
-    fclose(out);
-    snprintf(provider.url, sizeof provider.url, "https://127.0.0.1:%d/v1", port);
-    return provider;
+    static const char *const argv[] = {
+        "/usr/bin/python3", TEST_SOURCE_DIR "/tests/fakes/fake_tls.py", "http/1.1", NULL};
+    return provider_of(argv, "https");
 }
 
 static struct scene *scene_of(const struct model *model, size_t count, unsigned in_flight)

@@ -23,26 +23,30 @@ static int refuse(struct fault *fault, enum report_status status, const char *fo
 
 static const struct {
     cu_result result;
+    bool running; /* of a kernel that ran, and not of what was asked for */
     const char *words;
 } meanings[] = {
-    {2, "out of device memory"},
-    {700, "illegal memory access"},
-    {701, "too many resources for one launch (registers or shared memory)"},
-    {702, "took longer than the driver allows"},
-    {710, "an assertion failed"},
-    {714, "stack overflow or corrupted stack"},
-    {715, "illegal instruction"},
-    {716, "misaligned address"},
-    {717, "an address of another address space"},
-    {718, "jumped to an invalid address"},
-    {719, "unspecified launch failure (a trap, or an invalid access)"},
-    {720, "a cooperative launch of more blocks than can be resident"},
-    {912, "a cluster of a size that the device cannot schedule"},
+    {2, false, "out of device memory"},
+    {700, true, "illegal memory access"},
+    {701, false, "too many resources for one launch (registers or shared memory)"},
+    {702, true, "took longer than the driver allows"},
+    {710, true, "an assertion failed"},
+    {714, true, "stack overflow or corrupted stack"},
+    {715, true, "illegal instruction"},
+    {716, true, "misaligned address"},
+    {717, true, "an address of another address space"},
+    {718, true, "jumped to an invalid address"},
+    {719, true, "unspecified launch failure (a trap, or an invalid access)"},
+    {720, false, "a cooperative launch of more blocks than can be resident"},
+    {912, false, "a cluster of a size that the device cannot schedule"},
 };
 
 bool graph_is_fault(cu_result result)
 {
-    return result == 700 || result == 702 || (result >= 710 && result <= 719);
+    bool running = false;
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
+        running = running || (meanings[i].result == result && meanings[i].running);
+    return running;
 }
 
 int graph_fault(const struct graph *graph, cu_result result, const char *entry, struct fault *fault)
