@@ -115,6 +115,19 @@ static int check_threads(struct bench *bench, bool *held_once, struct err *err)
     return status;
 }
 
+/* One that the runner has not met: a fresh runner has met none. Watching threads takes four sets
+ * for a call, and a pool of large tensors is small. */
+static int find_unmet_set(struct bench *bench, struct set **set, struct err *err)
+{
+    *set = bench_fresh_set(bench);
+    if (*set != NULL)
+        return 0;
+    if (bench_open(bench, err) != 0)
+        return -1;
+    *set = bench_fresh_set(bench);
+    return 0;
+}
+
 /* In an order of its own each time, calls of the main shape among them: nothing tells a candidate
  * which call is which. A few are repeated with the same bytes, in the same place or another. */
 static int check_all(struct bench *bench, struct err *err)
@@ -128,7 +141,11 @@ static int check_all(struct bench *bench, struct err *err)
     shuffle(&session->random, order, count);
     for (size_t i = 0; i < count && !bench->ended; i++) {
         bool main_shape = order[i] >= session->case_count;
-        struct set *set = main_shape ? bench_fresh_set(bench) : &session->cases[order[i]];
+        struct set *set = main_shape ? NULL : &session->cases[order[i]];
+        if (set == NULL && find_unmet_set(bench, &set, err) != 0)
+            return -1;
+        if (bench->ended)
+            return 0;
         bench->slot_forced = main_shape; /* one call in each slot */
         bench->slot_wanted = main_shape ? order[i] - session->case_count : 0;
         bench->guarded =
