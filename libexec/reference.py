@@ -18,6 +18,7 @@ many mantissa bits: what a computation in a lower precision would have seen.
 """
 
 import gc
+import hashlib
 import json
 import mmap
 import os
@@ -337,6 +338,55 @@ def describe(problem, path):
     return "%s: %s%s" % (type(problem).__name__, text, where)
 
 
+# How OpenBLAS calls it, plain and as numpy's wheels bring it; its text has the version and the
+# processor that it chose kernels for.
+BLAS_SAYS = ("openblas_get_config", "openblas_get_config64_", "scipy_openblas_get_config", "scipy_openblas_get_config64_")
+
+
+def loaded_libraries():
+    """Paths of the shared objects in this process that compute for numpy."""
+    import ctypes
+
+    class Info(ctypes.Structure):
+        _fields_ = [("address", ctypes.c_size_t), ("name", ctypes.c_char_p)]
+
+    paths = []
+
+    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(Info), ctypes.c_size_t, ctypes.c_void_p)
+    def take(info, size, data):
+        path = os.fsdecode(info.contents.name or b"")
+        if any(word in os.path.basename(path) for word in ("multiarray_umath", "blas", "blis", "mkl")):
+            paths.append(os.path.realpath(path))
+        return 0
+
+    ctypes.CDLL(None).dl_iterate_phdr(take, None)
+    return sorted(set(paths))
+
+
+def numpy_versions():
+    """numpy's version; a mark of its own build and its BLAS, which a distribution, a wheel or
+    update-alternatives changes under the same version; and what that BLAS says of itself."""
+    mark, blas = hashlib.sha256(), []
+    try:
+        import ctypes
+
+        paths = loaded_libraries()
+    except (ImportError, AttributeError, OSError):  # no ctypes, or not this C library
+        return {"numpy": np.__version__}
+    for path in paths:
+        about = os.stat(path)
+        mark.update(("%s %d %d\n" % (path, about.st_size, about.st_mtime_ns)).encode())
+        if "multiarray" in path:
+            continue
+        library = ctypes.CDLL(path)
+        says = [getattr(library, name) for name in BLAS_SAYS if hasattr(library, name)]
+        for function in says:
+            function.restype = ctypes.c_char_p
+        words = says[0]().decode(errors="replace") if says else os.path.basename(path)
+        blas += [] if words in blas else [words]
+    return {"numpy": np.__version__, "numpy_build": mark.hexdigest()[:12], "blas": "; ".join(blas)}
+
+
 def main():
     # What the user's function prints or reads must not mix with the protocol.
     source = os.fdopen(os.dup(0), "rb", buffering=65536)
@@ -362,7 +412,7 @@ def main():
                 path = request["file"]
                 reference = Reference(request)
                 version = ".".join(str(part) for part in sys.version_info[:3])
-                answer({"ok": True, "versions": {"python": version, "numpy": np.__version__}})
+                answer({"ok": True, "versions": dict(numpy_versions(), python=version)})
             elif request["op"] == "compute":
                 answer(reference.compute(request))
             elif request["op"] == "steps":
