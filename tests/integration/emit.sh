@@ -62,6 +62,39 @@ echo '__attribute__((visibility("default"))) void touch(float *Y) { __asm__("vmo
 sh elsewhere/strict/build.sh 2>/dev/null; say "$([ ! -f elsewhere/strict/libanywhere.so ]; echo $?)" 'assembly of its own is left as it is'
 PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 elsewhere/strict/test.py >out 2>&1; say $? "and its inputs are copied: $(cat out)"
 
+# --- a package leaves the process that loads it as it was, and so does a call: denormals, rounding
+cp -r elsewhere/module elsewhere/fast && rm -f elsewhere/fast/*.so
+sed -i 's/^compile() { driver/& -ffast-math -Ofast/' elsewhere/fast/build.sh
+cat >csr.c <<'C'
+#include <dlfcn.h>
+#include <fenv.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    fenv_t before, after;
+    volatile double tiny = 0x1p-1022;
+    for (int i = 1; i < argc; i++) {
+        fegetenv(&before);
+        void *library = dlopen(argv[i], RTLD_NOW);
+        fegetenv(&after);
+        if (library == NULL || dlsym(library, "kernel") == NULL || tiny / 2 == 0)
+            return printf("%s: %s\n", argv[i], library == NULL ? dlerror() : "denormals are flushed");
+#ifdef __x86_64__
+        if (before.__mxcsr != after.__mxcsr)
+            return printf("%s: %x was %x\n", argv[i], after.__mxcsr, before.__mxcsr);
+#endif
+    }
+    return 0;
+}
+C
+gcc -o csr csr.c -ldl -lm
+for driver in gcc clang; do
+    grep -q ' -ffast-math -Ofast' elsewhere/fast/build.sh && CC=$driver sh elsewhere/fast/build.sh >out 2>&1; say $? "by $driver, fast: $(cat out)"
+    ./csr elsewhere/fast/lib*.so >out 2>&1; say $? "loading it leaves MXCSR alone: $(cat out)"
+    say "$([ ! -e elsewhere/fast/kernel.o ]; echo $?)" "nothing is left: $(ls elsewhere/fast)"
+    PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 elsewhere/fast/test.py >out 2>&1; say $? "it is right: $(cat out)"
+done
+
 id=$("$twagent" list candidates r1 | grep -o 'r1-c[0-9]*' | head -n 1)
 "$twagent" emit "$id" plain --to c >out 2>&1; say $? "C: $(cat out)"
 say "$([ ! -f plain/kernel.py ]; echo $?)" "no Python in it: $(ls plain)"

@@ -90,7 +90,7 @@ static void add_quoted(struct buf *text, const char *word)
 
 static void put_flags(const struct emission *e, struct buf *text)
 {
-    buf_addf(text, " -O3 -march=native -fopenmp -fPIC -std=%s", is_cxx(e) ? "gnu++20" : "gnu17");
+    buf_addf(text, " -O3 -march=native -fPIC -std=%s", is_cxx(e) ? "gnu++20" : "gnu17");
     for (size_t i = 0; i < e->candidate->flag_count; i++)
         add_quoted(text, e->candidate->flags[i]);
 }
@@ -104,8 +104,8 @@ static void put_anywhere(const struct emission *e, struct buf *text)
              "if compile -dM -E -x c /dev/null | grep -q __AVX__ && compile -S -o aligned.s %s &&\n"
              "    ! sed -n '/#APP/,/#NO_APP/p' aligned.s | grep -q '(%%'; then\n"
              "    sed -E -f anywhere.sed aligned.s >anywhere.s\n"
-             "    compile -shared -o libanywhere.so anywhere.s -lm\n"
-             "fi\nrm -f aligned.s anywhere.s\n",
+             "    compile -c -o kernel.o anywhere.s && link libanywhere.so\n"
+             "fi\nrm -f aligned.s anywhere.s kernel.o\n",
              file_name(e));
 }
 
@@ -118,10 +118,18 @@ static int write_build(const struct emission *e, bool tested, bool numpy, struct
     buf_addf(
         &text,
         "#!/bin/sh\n# sh build.sh: builds libkernel.so; sh build.sh test: and tests it.\n# %s\n"
-        "set -e\ncd \"$(dirname \"$0\")\"\ncompile() { ${%s:-%s}",
+        "set -e\ncd \"$(dirname \"$0\")\"\ndriver() { ${%s:-%s} -fopenmp \"$@\"; }\n"
+        "compile() { driver",
         e->title, variable, is_cxx(e) ? (clang ? "clang++" : "g++") : (clang ? "clang" : "gcc"));
     put_flags(e, &text);
-    buf_addf(&text, " \"$@\"; }\ncompile -shared -o libkernel.so %s -lm\n", file_name(e));
+    /* A driver that is told -ffast-math as it links adds code that flushes denormals to zero in
+     * whatever process loads the result. */
+    buf_addf(&text,
+             " \"$@\"; }\n"
+             "link() { driver -shared -o \"$1\" kernel.o -lm; } # without the kernel's own flags: "
+             "-ffast-math would flush its user's denormals\n"
+             "compile -c -o kernel.o %s\nlink libkernel.so\nrm -f kernel.o\n",
+             file_name(e));
     if (numpy)
         put_anywhere(e, &text);
     buf_add_text(&text, "[ \"${1-}\" = test ] || exit 0\n");
