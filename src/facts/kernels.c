@@ -146,6 +146,7 @@ static struct kernel_row row_of(struct store *store, struct arena *arena,
     return (struct kernel_row){.id = c->id,
                                .run = run->id,
                                .problem = run->problem,
+                               .problem_hash = run->problem_hash,
                                .size = at != NULL ? at + 1 : "",
                                .backend = run->backend,
                                .language = language != NULL ? language->name : "",
@@ -277,7 +278,9 @@ int kernels_read(struct store *store, struct arena *arena, const struct kernel_q
     for (size_t i = 0; i < run_count; i++) {
         bool is = query->run == NULL || strcmp(runs[i].id, query->run) == 0;
         found = found || is;
-        if (is && (query->problem == NULL || strcmp(runs[i].problem, query->problem) == 0) &&
+        if (is &&
+            (query->problem == NULL ||
+             problem_key_is(query->problem, runs[i].problem, runs[i].problem_hash)) &&
             add_run(store, arena, query, &runs[i], &table, err) != 0)
             return -1;
     }
@@ -290,9 +293,10 @@ int kernels_read(struct store *store, struct arena *arena, const struct kernel_q
 
 bool kernels_alike(const struct kernel_row *one, const struct kernel_row *other)
 {
-    return strcmp(one->problem, other->problem) == 0 && strcmp(one->size, other->size) == 0 &&
-           strcmp(one->device, other->device) == 0 && strcmp(one->backend, other->backend) == 0 &&
-           strcmp(one->baseline, other->baseline) == 0;
+    return strcmp(one->problem, other->problem) == 0 &&
+           strcmp(one->problem_hash, other->problem_hash) == 0 &&
+           strcmp(one->size, other->size) == 0 && strcmp(one->device, other->device) == 0 &&
+           strcmp(one->backend, other->backend) == 0 && strcmp(one->baseline, other->baseline) == 0;
 }
 
 /* ---- columns ---- */
@@ -306,6 +310,7 @@ const struct column kernel_columns[] = {
     COLUMN("id", id, COLUMN_TEXT),
     COLUMN("run", run, COLUMN_TEXT),
     COLUMN("problem", problem, COLUMN_TEXT),
+    COLUMN("problem_hash", problem_hash, COLUMN_TEXT),
     COLUMN("size", size, COLUMN_TEXT),
     COLUMN("backend", backend, COLUMN_TEXT),
     COLUMN("device", device, COLUMN_TEXT),

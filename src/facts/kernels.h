@@ -8,8 +8,9 @@
 
 struct kernel_row {
     const char *id, *run, *problem;
-    const char *size;   /* the main shape in place of the spec's: "M=64,N=8" */
-    const char *device; /* "NVIDIA H100", "AMD EPYC, 2 cores" */
+    const char *problem_hash; /* of its definition; "": an earlier twagent's */
+    const char *size;         /* the main shape in place of the spec's: "M=64,N=8" */
+    const char *device;       /* "NVIDIA H100", "AMD EPYC, 2 cores" */
     const char *backend, *language;
     const char *parent, *attempt, *idea, *category, *why;
     const char *file;   /* "packed.c" */
@@ -40,18 +41,19 @@ struct kernel_row {
 };
 
 struct kernel_query {
-    const char *problem;   /* NULL: all */
-    const char *run;       /* NULL: all */
-    const char *candidate; /* NULL: all; with `run` */
-    bool code, evaluation; /* read these, too */
-    bool search;           /* a champion, too, as the search measured it, not at the end */
+    const struct problem_key *problem; /* NULL: all */
+    const char *run;                   /* NULL: all */
+    const char *candidate;             /* NULL: all; with `run` */
+    bool code, evaluation;             /* read these, too */
+    bool search; /* a champion, too, as the search measured it, not at the end */
 };
 
 /* In order of their verdicts' numbers, run by run. ERR_NOT_FOUND: no such run. */
 int kernels_read(struct store *store, struct arena *arena, const struct kernel_query *query,
                  struct kernel_row **rows, size_t *count, struct err *err) MUST_USE;
 
-/* Rows that can be ranked against each other: problem, size, device and baseline are the same. */
+/* Rows that can be ranked against each other: definition, size, device and baseline are the same.
+ */
 bool kernels_alike(const struct kernel_row *one, const struct kernel_row *other);
 
 /* One column of the table, for whoever writes it out: JSON lines, CSV, SQL. */

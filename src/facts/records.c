@@ -144,13 +144,19 @@ const char *history_source(struct store *store, struct arena *arena,
     return source;
 }
 
+bool problem_key_is(const struct problem_key *key, const char *name, const char *hash)
+{
+    return (key->name == NULL || strcmp(key->name, name) == 0) &&
+           (key->hash == NULL || strcmp(key->hash, hash) == 0);
+}
+
 const struct run_record *history_best(const struct run_record *runs, size_t count,
-                                      const char *problem)
+                                      const struct problem_key *problem)
 {
     const struct run_record *best = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct run_record *run = &runs[i];
-        if (strcmp(run->problem, problem) != 0 || !*run->best)
+        if (!problem_key_is(problem, run->problem, run->problem_hash) || !*run->best)
             continue;
         if (!best || run->verified > best->verified ||
             (run->verified == best->verified && run->speedup_low > best->speedup_low))

@@ -28,6 +28,13 @@ bool history_is_final(struct store *store, struct arena *arena, const char *id);
 const char *history_source(struct store *store, struct arena *arena,
                            const struct candidate_record *candidate);
 
+/* Which problem's: several may have one name, and an edited one is another one. */
+struct problem_key {
+    const char *name; /* NULL: whatever its name */
+    const char *hash; /* of its definition, as a run's record has it; NULL: any of that name */
+};
+bool problem_key_is(const struct problem_key *key, const char *name, const char *hash);
+
 /* The best run for a problem: verified wins first, by the lower end of the interval. NULL: none. */
 const struct run_record *history_best(const struct run_record *runs, size_t count,
-                                      const char *problem);
+                                      const struct problem_key *problem);

@@ -30,6 +30,7 @@ static const struct {
     LESSON(id, TEXT, ID_MOST),
     PLACE(family, TEXT, WORD_MOST),
     PLACE(problem, TEXT, WORD_MOST),
+    PLACE(problem_hash, TEXT, WORD_MOST),
     PLACE(backend, TEXT, WORD_MOST),
     PLACE(language, TEXT, WORD_MOST),
     PLACE(shape, TEXT, LINE_MOST),
@@ -179,6 +180,13 @@ int lesson_decode(struct arena *arena, const char *text, size_t length, struct l
         if (take_field(arena, root, &fields[i].field, fields[i].most, lesson, err))
             return -1;
     return check(lesson, err);
+}
+
+bool lesson_same_problem(const struct lesson_place *one, const struct lesson_place *other)
+{
+    const char *hash = one->problem_hash ? one->problem_hash : "";
+    return strcmp(one->problem, other->problem) == 0 &&
+           strcmp(hash, other->problem_hash ? other->problem_hash : "") == 0;
 }
 
 bool lesson_is_win(const struct lesson *lesson)

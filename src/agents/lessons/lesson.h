@@ -15,6 +15,7 @@
 
 struct lesson_place { /* where something was measured; "" or 0 where not known */
     const char *family, *problem, *backend;
+    const char *problem_hash;  /* of its definition (eval/problem/identity); "": not known */
     const char *language;      /* "triton", of backends with several; "": no choice, or not known */
     const char *shape;         /* "M=512 N=512 K=512" */
     const char *dtype;         /* of the inputs: "float32", "float32,int64" */
@@ -50,6 +51,9 @@ int lesson_decode(struct arena *arena, const char *text, size_t length, struct l
 const char *lesson_key(struct arena *arena, const struct lesson *lesson);
 /* "FAMILY/BACKEND/"; without a backend "FAMILY/". */
 const char *lesson_prefix(struct arena *arena, const char *family, const char *backend);
+
+/* Of one definition: the same name, and the same hash where either has one. */
+bool lesson_same_problem(const struct lesson_place *one, const struct lesson_place *other);
 
 /* Hash of all that it says but for its id: the same lesson under two ids. */
 void lesson_content(const struct lesson *lesson, char text[33]);

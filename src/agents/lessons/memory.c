@@ -29,7 +29,7 @@ static bool same_machine(const struct lesson_place *a, const struct lesson_place
 
 static bool lesson_same_place(const struct lesson_place *a, const struct lesson_place *b)
 {
-    return is(a->family, b->family) && is(a->problem, b->problem) && is(a->backend, b->backend) &&
+    return is(a->family, b->family) && lesson_same_problem(a, b) && is(a->backend, b->backend) &&
            is(a->shape, b->shape) && is(a->dtype, b->dtype) && same_machine(a, b);
 }
 
@@ -44,7 +44,7 @@ double lesson_nearness(const struct lesson_place *here, const struct lesson_plac
     double near = 1;
     if (!is(here->family, there->family) || !is(here->backend, there->backend))
         return 0;
-    if (!is(here->problem, there->problem))
+    if (!lesson_same_problem(here, there))
         near *= 0.5;
     else if (!is(here->shape, there->shape))
         near *= 0.8;
@@ -65,6 +65,7 @@ void lesson_copy(struct arena *arena, const struct lesson *from, struct lesson *
     const char **texts[] = {&to->id,
                             &to->place.family,
                             &to->place.problem,
+                            &to->place.problem_hash,
                             &to->place.backend,
                             &to->place.language,
                             &to->place.shape,
@@ -178,7 +179,7 @@ static void put_in_group(struct collection *all, struct group *group, const stru
 static bool is_kept_here(const struct collection *all, const struct lesson *lesson)
 {
     const struct lesson_place *here = all->here, *there = &lesson->place;
-    bool same = is(here->problem, there->problem) && is(here->shape, there->shape) &&
+    bool same = lesson_same_problem(here, there) && is(here->shape, there->shape) &&
                 is(here->dtype, there->dtype) && is(here->device, there->device);
     if (!same || !is(lesson->verdict, "kernel") || *lesson->source == '\0' ||
         lesson->speedup_low <= 0)

@@ -122,8 +122,12 @@ static void put_place(const struct lesson_ask *ask, const struct ranked *item, s
         buf_addf(out, ", %s of this run", item->lesson->id);
         return;
     }
-    if (!is(here->problem, there->problem) || !is(here->shape, there->shape))
-        buf_addf(out, ", %s %s", there->problem, there->shape);
+    if (!lesson_same_problem(here, there) || !is(here->shape, there->shape))
+        buf_addf(out, ", %s%s %s",
+                 is(here->problem, there->problem) && !lesson_same_problem(here, there)
+                     ? "another definition of "
+                     : "",
+                 there->problem, there->shape);
     if (lesson_other_language(here, there))
         buf_addf(out, ", written in %s", there->language);
     if (!is(here->dtype, there->dtype))

@@ -27,7 +27,7 @@ static const struct field run_fields[] = {
     RUN(asked, JSON),        RUN(unfit, TEXT),       RUN(left_out, TEXT),
     RUN(unconfined, TEXT),   RUN(saved_ms, INT),     RUN(strange_parents, INT),
     RUN(outside, INT),       RUN(dropped, INT),      RUN(agents, TEXT),
-    RUN(batches, TEXT),      RUN(definition, TEXT),
+    RUN(batches, TEXT),      RUN(definition, TEXT),  RUN(problem_hash, TEXT),
 };
 static const struct field idea_fields[] = {
     IDEA(id, TEXT),       IDEA(run, TEXT), IDEA(parent, TEXT),   IDEA(title, TEXT),

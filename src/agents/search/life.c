@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "eval/problem/identity.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -48,6 +49,13 @@ static const char *model_words(struct search *search)
     return arena_strdup(search->arena, buf_text(&text));
 }
 
+static const char *search_problem_hash(struct search *search)
+{
+    char hash[IDENTITY_BYTES];
+    problem_identity(search->problem, hash);
+    return arena_strdup(search->arena, hash);
+}
+
 static void new_record(struct search *search, uint64_t number)
 {
     bool model = search_has_model(search);
@@ -55,6 +63,7 @@ static void new_record(struct search *search, uint64_t number)
         .id = search->id,
         .problem = search->problem->name,
         .problem_file = search->problem->file,
+        .problem_hash = search_problem_hash(search),
         .backend = search->options.backend,
         .provider = model ? search->options.idea_models->items[0].provider : "builtin",
         .model = model_words(search),

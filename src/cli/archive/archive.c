@@ -14,23 +14,29 @@
 #include <string.h>
 
 int archive_read(const struct settings *settings, struct arena *arena,
-                 const struct kernel_query *asked, struct kernel_row **rows, size_t *count,
-                 struct err *err)
+                 const struct kernel_query *asked, const char *word, struct kernel_row **rows,
+                 size_t *count, struct err *err)
 {
     struct store *store = NULL;
+    struct run_record *runs;
+    struct problem_key key;
     struct kernel_query named = *asked, *query = &named;
-    if (asked->problem != NULL)
-        named.problem = find_name(arena, asked->problem);
+    size_t run_count;
     *count = 0;
-    int failed =
-        history_open(settings, &store, err) || kernels_read(store, arena, query, rows, count, err);
+    int failed = history_open(settings, &store, err);
+    if (!failed && word != NULL) {
+        named.problem = &key;
+        failed = history_runs(store, arena, &runs, &run_count, err) ||
+                 find_definition(arena, word, runs, run_count, &key, err);
+    }
+    if (!failed)
+        failed = kernels_read(store, arena, query, rows, count, err);
     if (failed && query->candidate != NULL && err->code == ERR_NOT_FOUND)
         find_no_id(settings, store, arena, query->candidate, err);
     else if (!failed && *count == 0 && query->candidate != NULL)
         failed = find_no_id(settings, store, arena, query->candidate, err);
-    else if (!failed && *count == 0 && query->problem != NULL)
-        failed = err_set(err, ERR_NOT_FOUND, "%s",
-                         find_no_kernel(settings, store, arena, query->problem));
+    else if (!failed && *count == 0 && word != NULL)
+        failed = err_set(err, ERR_NOT_FOUND, "%s", find_no_kernel(settings, store, arena, word));
     else if ((failed && err->code == ERR_NOT_FOUND) || (!failed && *count == 0))
         failed = err_set(err, ERR_NOT_FOUND, "no kernels yet; begin with: twagent run conv2d");
     store_close(store);
@@ -159,15 +165,16 @@ typedef void view_of(struct arena *arena, const struct kernel_row *rows, size_t 
                      struct json *json, struct buf *out);
 
 /* One value of JSON, or lines with what is said after them. */
-static int show(const struct settings *settings, const struct kernel_query *query, view_of *view,
+static int show(const struct settings *settings, const char *problem, view_of *view,
                 const char *after)
 {
     ARENA_LOCAL(arena);
+    const struct kernel_query all = {.problem = NULL};
     struct kernel_row *rows = NULL;
     size_t count = 0;
     struct err err = {0};
     JSON_LOCAL(json, text, (size_t)256 << 20);
-    if (archive_read(settings, arena, query, &rows, &count, &err))
+    if (archive_read(settings, arena, &all, problem, &rows, &count, &err))
         return command_fail(&err);
     view(arena, rows, count, settings->json ? &json : NULL, &text);
     buf_add_text(&text, settings->json ? "\n" : after);
@@ -177,9 +184,8 @@ static int show(const struct settings *settings, const struct kernel_query *quer
 
 int command_history(const struct settings *settings, const char *const *arguments, size_t count)
 {
-    const struct kernel_query query = {.problem = arguments[0]};
     (void)count;
-    return show(settings, &query, each_group, "");
+    return show(settings, arguments[0], each_group, "");
 }
 
 /* ---- stats ---- */
@@ -278,8 +284,7 @@ static void stats_view(struct arena *arena, const struct kernel_row *rows, size_
 
 int command_stats(const struct settings *settings, const char *const *arguments, size_t count)
 {
-    const struct kernel_query query = {.problem = count != 0 ? arguments[0] : NULL};
-    return show(settings, &query, stats_view,
+    return show(settings, count != 0 ? arguments[0] : NULL, stats_view,
                 "better: its whole interval is above its parent's; wins: verified at "
                 "the end of a run; gain: median with 95 % interval, from 6 on\n");
 }

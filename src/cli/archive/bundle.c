@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "cli/find/find.h"
 #include "cli/find/history.h"
 #include "cli/options/command.h"
 #include "eval/problem/target.h"
@@ -175,6 +176,7 @@ int bundle_write(const struct settings *settings, struct store *store, struct ar
                        bundle.source ? "evaluation" : "source", candidate->id);
     if (evaluation_from_value(arena, bundle.evidence, &bundle.claim, err) ||
         value_parse_json(arena, "tune", candidate->tune, strlen(candidate->tune), &tune, err) ||
+        find_same_definition(arena, &run, run.problem_file, err) ||
         problem_load_with(run.problem_file, settings->search.python, &problem, err))
         return err_wrap(err, "%s", candidate->id);
     bundle.tune = tune;

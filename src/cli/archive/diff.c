@@ -41,7 +41,7 @@ static int read_row(const struct settings *settings, struct arena *arena, const 
                                        .code = true,
                                        .evaluation = true};
     size_t count;
-    return archive_read(settings, arena, &query, row, &count, err);
+    return archive_read(settings, arena, &query, NULL, row, &count, err);
 }
 
 /* ---- figures ---- */

@@ -77,7 +77,8 @@ static int open_emission(struct emission *e, const struct settings *settings, st
         return err_set(err, ERR_ENVIRONMENT, "the source of %s is not in the store", record.id);
     const char *path = settings->search.problem ? command_path(e->arena, settings->search.problem)
                                                 : run.problem_file;
-    if (problem_load_with(path, settings->search.python, &e->problem, err))
+    if (find_same_definition(e->arena, &run, path, err) ||
+        problem_load_with(path, settings->search.python, &e->problem, err))
         return err_wrap(err, "the problem of %s (--problem names another place)", run.id);
     if (candidate_parse(e->problem, record.name, source, strlen(source), &e->candidate, err) ||
         !e->candidate || read_tune(e, record.tune, err))

@@ -193,12 +193,12 @@ static int write_rows(const struct settings *settings, struct arena *arena,
 
 int command_export(const struct settings *settings, const char *const *arguments, size_t count)
 {
-    const struct kernel_query query = {
-        .problem = count != 0 ? arguments[0] : NULL, .code = true, .evaluation = true};
+    const struct kernel_query query = {.code = true, .evaluation = true};
+    const char *problem = count != 0 ? arguments[0] : NULL;
     struct arena *arena = arena_new();
     struct kernel_row *rows = NULL;
     struct err err = {0};
-    int failed = archive_read(settings, arena, &query, &rows, &count, &err) ||
+    int failed = archive_read(settings, arena, &query, problem, &rows, &count, &err) ||
                  write_rows(settings, arena, rows, count, &err);
     if (!failed && settings->output)
         fprintf(stderr, "wrote %zu kernels and refused candidates to %s\n", count,

@@ -68,10 +68,12 @@ static void keep_line(struct pruning *pruning, const char *id)
 
 static void keep_winners(struct pruning *pruning, const struct run_record *runs, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (*runs[i].best && ((runs[i].win && runs[i].verified) ||
-                              history_best(runs, count, runs[i].problem) == &runs[i]))
+    for (size_t i = 0; i < count; i++) {
+        const struct problem_key key = {.name = runs[i].problem, .hash = runs[i].problem_hash};
+        if (*runs[i].best &&
+            ((runs[i].win && runs[i].verified) || history_best(runs, count, &key) == &runs[i]))
             keep_line(pruning, runs[i].best);
+    }
 }
 
 static bool holds_kept(const struct pruning *pruning, const char *run)

@@ -62,7 +62,8 @@ static int list_runs(const struct settings *settings, struct store *store, struc
     int ids = 3, names = 7; /* as wide as the widest of them, so that 80 columns hold the rest */
     for (size_t i = count > most ? count - most : 0; i < count; i++) {
         ids = strlen(runs[i].id) > (size_t)ids ? (int)strlen(runs[i].id) : ids;
-        names = strlen(runs[i].problem) > (size_t)names ? (int)strlen(runs[i].problem) : names;
+        int shown = (int)strlen(find_shown_name(arena, &runs[i], runs, count));
+        names = shown > names ? shown : names;
     }
     if (count == 0 && !settings->json)
         buf_add_text(out, "no runs yet; begin with: twagent run conv2d\n");
@@ -79,8 +80,9 @@ static int list_runs(const struct settings *settings, struct store *store, struc
         const struct run_line line = list_line(run, owner);
         bool apart = *line.verdict && *line.verdict != ';';
         buf_addf(out, "%-*s %-16s %-*s %-7s %9s %8s %5lld %s%s%s\n", ids, run->id, line.started,
-                 names, run->problem, line.state, line.time, line.speedup,
-                 (long long)run->evaluated, run->best, apart ? " " : "", line.verdict);
+                 names, find_shown_name(arena, run, runs, count), line.state, line.time,
+                 line.speedup, (long long)run->evaluated, run->best, apart ? " " : "",
+                 line.verdict);
         if (line.waits) {
             buf_addf(&waiting, "%s%s", waiting.length ? ", " : "", run->id);
             const char *larger = run_words_resume(arena, run);

@@ -301,10 +301,15 @@ int command_best(const struct settings *settings, const char *const *arguments, 
     if (failed && (err.code != ERR_NOT_FOUND || store)) {
         code = command_fail(&err);
     } else {
-        const char *problem = find_name(arena, arguments[0]);
-        const struct run_record *best = history_best(runs, run_count, problem);
-        if (!best) {
-            fprintf(stderr, "twagent: %s\n", find_no_kernel(settings, store, arena, problem));
+        struct problem_key key;
+        const struct run_record *best = NULL;
+        failed = find_definition(arena, arguments[0], runs, run_count, &key, &err);
+        if (!failed)
+            best = history_best(runs, run_count, &key);
+        if (failed) {
+            code = command_fail(&err);
+        } else if (!best) {
+            fprintf(stderr, "twagent: %s\n", find_no_kernel(settings, store, arena, arguments[0]));
             code = EXIT_NONE;
         } else if (show_candidate(settings, store, arena, best->best, &err)) {
             code = command_fail(&err);

@@ -36,6 +36,8 @@ static int find(struct rerun *rerun, struct store *store, const char *id, struct
         return err->code == ERR_NOT_FOUND && strstr(id, "-c")
                    ? find_no_id(rerun->settings, store, arena, id, err)
                    : -1;
+    if (find_same_definition(arena, &rerun->run, rerun->run.problem_file, err))
+        return -1;
     rerun->id = rerun->candidate.id;
     rerun->source = history_source(store, arena, &rerun->candidate);
     const struct value *record = history_evaluation(store, arena, rerun->id);

@@ -54,7 +54,7 @@ const char *const *find_shipped(struct arena *arena, size_t *count)
     return dir ? names : NULL;
 }
 
-static const char *joined(struct arena *arena, const char *const *names, size_t count)
+const char *find_joined(struct arena *arena, const char *const *names, size_t count)
 {
     BUF_LOCAL(text, 1 << 16);
     for (size_t i = 0; i < count; i++)
@@ -62,7 +62,7 @@ static const char *joined(struct arena *arena, const char *const *names, size_t 
     return buf_keep(&text, arena);
 }
 
-static const char *near_words(struct arena *arena, const char *word, const char *const *names)
+const char *find_near(struct arena *arena, const char *word, const char *const *names)
 {
     const char *nearest = names ? options_nearest(word, names) : NULL;
     return nearest ? arena_printf(arena, "; did you mean \"%s\"?", nearest) : "";
@@ -126,27 +126,15 @@ int find_problem(struct arena *arena, const char *word, const char *backend, con
         return err_set(err, ERR_USAGE, "no problem %s: there is no such folder or file%s%s%s", word,
                        *word == '/' ? "" : " (from ", *word == '/' ? "" : here,
                        *word == '/' ? "" : ")");
-    const char *near = near_words(arena, word, shipped);
+    const char *near = find_near(arena, word, shipped);
     bool is_file = strchr(word, '.') != NULL;
     return err_set(
         err, ERR_USAGE, "no problem \"%s\": there is no such folder or file in %s%s%s", word, here,
         is_file ? "" : near,
         is_file ? ""
         : *near ? " (twagent list problems)"
-        : count ? arena_printf(arena, " (those that ship: %s)", joined(arena, shipped, count))
+        : count ? arena_printf(arena, " (those that ship: %s)", find_joined(arena, shipped, count))
                 : " (those that ship are not installed)");
-}
-
-const char *find_name(struct arena *arena, const char *word)
-{
-    struct problem *problem;
-    struct err ignored;
-    const char *name = word;
-    if (strchr(word, '/') && problem_load(word, &problem, &ignored) == 0) {
-        name = arena_strdup(arena, problem->name);
-        problem_free(problem);
-    }
-    return name;
 }
 
 /* ---- runs, ideas, candidates ---- */
@@ -215,70 +203,4 @@ int find_no_id(const struct settings *settings, struct store *store, struct aren
                   arena_printf(arena, "%s-%c", run, candidate ? 'c' : 'i'));
     return err_set(err, ERR_USAGE, "no %s %s: %s has %s (twagent list candidates %s)",
                    candidate ? "candidate" : "idea", id, run, all ? all : "none", run);
-}
-
-/* ---- kernels ---- */
-
-const char *find_no_kernel(const struct settings *settings, struct store *store,
-                           struct arena *arena, const char *problem)
-{
-    struct run_record *runs = NULL;
-    struct err ignored;
-    size_t count = 0, known = 0, shipped_count;
-    MEM_LOCAL char *folder = control_folder(settings);
-    const char *where = arena_strdup(arena, folder);
-    const char *const *shipped = find_shipped(arena, &shipped_count);
-    if (store && history_runs(store, arena, &runs, &count, &ignored))
-        count = 0;
-    const char **names = arena_array(arena, count + shipped_count + 1, sizeof *names);
-    bool is_shipped = false, searched = false;
-    for (size_t i = 0; i < count; i++) {
-        bool again = false;
-        searched = searched || strcmp(runs[i].problem, problem) == 0;
-        for (size_t k = 0; k < known; k++)
-            again = again || strcmp(names[k], runs[i].problem) == 0;
-        if (!again && *runs[i].best)
-            names[known++] = runs[i].problem;
-    }
-    const char *has = known ? arena_printf(arena, "kernels for %s", joined(arena, names, known))
-                            : "no kernel yet";
-    for (size_t i = 0; i < shipped_count; i++) {
-        is_shipped = is_shipped || strcmp(shipped[i], problem) == 0;
-        names[known + i] = shipped[i];
-    }
-    names[known + shipped_count] = NULL;
-    if (searched || is_shipped || file_exists(problem))
-        return arena_printf(arena, "no kernel for \"%s\": %s holds %s; search with: twagent run %s",
-                            problem, where, has, problem);
-    return arena_printf(arena, "no kernel for \"%s\": %s holds %s%s", problem, where, has,
-                        near_words(arena, problem, names));
-}
-
-int find_kernel(struct store *store, struct arena *arena, const char *id,
-                struct candidate_record *candidate, struct run_record *run, struct err *err)
-{
-    struct run_record *runs = NULL;
-    size_t count = 0;
-    if (strstr(id, "-c")) {
-        const char *final = strstr(id, "-final");
-        const char *own = final ? arena_strndup(arena, id, (size_t)(final - id)) : id;
-        return history_candidate(store, arena, own, candidate, err) ||
-                       history_run(store, arena, candidate->run, run, err)
-                   ? -1
-                   : 0;
-    }
-    if (history_run(store, arena, id, run, err)) {
-        if (err->code != ERR_NOT_FOUND || history_runs(store, arena, &runs, &count, err))
-            return -1;
-        const struct run_record *best = history_best(runs, count, id);
-        if (!best)
-            return err_set(err, ERR_USAGE,
-                           "no candidate, no run and no problem with a kernel "
-                           "is called \"%s\"",
-                           id);
-        *run = *best;
-    }
-    if (!run->best || !*run->best)
-        return err_set(err, ERR_USAGE, "%s has found no kernel", run->id);
-    return history_candidate(store, arena, run->best, candidate, err);
 }

@@ -10,6 +10,7 @@
 #include "cli/options/command.h"
 #include "cli/run/chosen.h"
 #include "cli/run/run.h"
+#include "eval/problem/identity.h"
 #include "eval/problem/problem.h"
 #include "eval/problem/target.h"
 #include "eval/problem/torch.h"
@@ -58,7 +59,9 @@ static int without_kernel(struct settings *settings, struct arena *arena, struct
     settings->search.kernel = "starts";
     if (problem_load_with(settings->search.problem, settings->search.python, &problem, err))
         return -1;
-    const char *name = arena_strdup(arena, problem->name);
+    char hash[IDENTITY_BYTES];
+    problem_identity(problem, hash);
+    const struct problem_key key = {.name = arena_strdup(arena, problem->name), .hash = hash};
     for (size_t i = target_choose(target, settings->search.language, chosen); i-- > 0;)
         has = has || problem_starts(problem, language_folder(target, chosen[i]), paths, 1) > 0;
     problem_free(problem);
@@ -67,12 +70,12 @@ static int without_kernel(struct settings *settings, struct arena *arena, struct
     if (history_open(settings, &store, &ignored) == 0 &&
         history_runs(store, arena, &runs, &count, &ignored))
         count = 0;
-    const struct run_record *best = history_best(runs, count, name);
+    const struct run_record *best = history_best(runs, count, &key);
     if (best)
         settings->search.kernel = best->best;
     else
         (void)err_set(err, ERR_USAGE, "nothing to tune: %s",
-                      find_no_kernel(settings, store, arena, name));
+                      find_no_kernel(settings, store, arena, settings->search.problem));
     store_close(store);
     return best ? 0 : -1;
 }

@@ -155,8 +155,8 @@ static void rows_say_what_the_store_has(void **state)
     struct err err = {0};
     const struct settings settings = {.store = NULL};
     (void)state;
-    const struct kernel_query query = {.problem = "p", .code = true, .evaluation = true};
-    assert_int_equal(archive_read(&settings, arena, &query, &rows, &count, &err), 0);
+    const struct kernel_query query = {.code = true, .evaluation = true};
+    assert_int_equal(archive_read(&settings, arena, &query, "p", &rows, &count, &err), 0);
     assert_int_equal(count, 60);
     assert_string_equal(rows[0].size, "M=64");
     assert_string_equal(rows[0].device, "a, 2 cores");
@@ -169,8 +169,7 @@ static void rows_say_what_the_store_has(void **state)
     assert_string_equal(rows[3].baseline, "reference");
     assert_false(rows[2].correct);
     assert_true(rows[2].speedup == 0); /* of what is no kernel there is none */
-    const struct kernel_query other = {.problem = "q"};
-    assert_int_equal(archive_read(&settings, arena, &other, &rows, &count, &err), -1);
+    assert_int_equal(archive_read(&settings, arena, &query, "q", &rows, &count, &err), -1);
     assert_int_equal(err.code, ERR_NOT_FOUND);
     arena_free(arena);
 }

@@ -4,8 +4,10 @@
 #include "base/file.h"
 #include "cli/archive/archive.h"
 #include "cli/options/command.h"
+#include "eval/problem/identity.h"
 #include "store/store.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,6 +17,26 @@ static void put(struct store_batch *batch, enum store_table table, const char *k
                 const char *text)
 {
     store_batch_put(batch, table, key, text, strlen(text));
+}
+
+/* r2 is of the definition that ships, r3 of another one that bears its name. */
+static void put_relu(struct store_batch *batch)
+{
+    struct problem *problem;
+    struct err err = {0};
+    char hash[IDENTITY_BYTES], text[256];
+    assert_int_equal(problem_load(TEST_SOURCE_DIR "/problems/relu", &problem, &err), 0);
+    problem_identity(problem, hash);
+    problem_free(problem);
+    snprintf(text, sizeof text,
+             "{\"id\":\"r2\",\"problem\":\"relu\",\"problem_hash\":\"%s\","
+             "\"state\":\"done\",\"number\":2}",
+             hash);
+    put(batch, STORE_RUNS, "r2", text);
+    put(batch, STORE_RUNS, "r3",
+        "{\"id\":\"r3\",\"problem\":\"relu\",\"state\":\"done\",\"number\":3}");
+    put(batch, STORE_CANDIDATES, "r3-c1",
+        "{\"id\":\"r3-c1\",\"run\":\"r3\",\"name\":\"a.c\",\"number\":1,\"verdict\":\"failed\"}");
 }
 
 static int begin(void **state)
@@ -37,8 +59,7 @@ static int begin(void **state)
         "\"tune\":{\"MR\":4},\"state\":\"kept\",\"verdict\":\"kernel\",\"speedup\":2,"
         "\"speedup_low\":1.9,\"speedup_high\":2.1}");
     put(batch, STORE_EVALUATIONS, "r1-c2", "{\"baseline\":\"reference\",\"tune\":{\"MR\":4}}");
-    put(batch, STORE_RUNS, "r2",
-        "{\"id\":\"r2\",\"problem\":\"relu\",\"state\":\"done\",\"number\":2}");
+    put_relu(batch);
     put(batch, STORE_CANDIDATES, "r2-c1",
         "{\"id\":\"r2-c1\",\"run\":\"r2\",\"name\":\"a.c\",\"number\":1,\"verdict\":\"failed\"}");
     put(batch, STORE_SOURCES, "of-a", "/*---\ntune: {MR: [4, 8]}\n---*/\nint x = MR;\n");
@@ -91,10 +112,13 @@ static void a_path_is_its_problem(void **state)
     size_t count;
     struct err err = {0};
     const struct settings settings = {.store = NULL};
-    const struct kernel_query query = {.problem = TEST_SOURCE_DIR "/problems/relu"};
+    const struct kernel_query all = {.problem = NULL};
     (void)state;
-    assert_int_equal(archive_read(&settings, arena, &query, &rows, &count, &err), 0);
+    assert_int_equal(
+        archive_read(&settings, arena, &all, TEST_SOURCE_DIR "/problems/relu", &rows, &count, &err),
+        0);
     assert_int_equal(count, 1);
+    assert_string_equal(rows[0].id, "r2-c1");
 }
 
 int main(void)

@@ -66,6 +66,7 @@ static void set_place(struct search *search, const struct value *context)
     search->lessons->place = (struct lesson_place){
         .family = problem->family,
         .problem = problem->name,
+        .problem_hash = search->record.problem_hash,
         .backend = search->options.backend,
         .language = "",
         .shape = shape_words(arena, &problem->shapes[0]),

@@ -5,6 +5,7 @@
  */
 #include "agents/search/candidate/candidate.h"
 #include "base/mem.h"
+#include "eval/problem/identity.h"
 
 #include <string.h>
 
@@ -30,6 +31,14 @@ static bool read_candidate(void *context, const char *key, const char *text, siz
     return true;
 }
 
+/* Its kernels were checked against what the files said then. An earlier twagent did not note it. */
+static bool is_another(const struct problem *problem, const struct run_record *run)
+{
+    char hash[IDENTITY_BYTES];
+    problem_identity(problem, hash);
+    return *run->problem_hash && strcmp(run->problem_hash, hash) != 0;
+}
+
 int search_recall(struct search *search, struct err *err)
 {
     struct reading reading = {.search = search, .err = err};
@@ -40,6 +49,11 @@ int search_recall(struct search *search, struct err *err)
         failed = run_record_decode(search->arena, buf_text(&text), text.length, run, err);
     if (failed)
         return err_wrap(err, "run %s", search->options.resume);
+    if (is_another(search->problem, run))
+        return err_set(err, ERR_USAGE,
+                       "%s was begun for another definition of %s: %s has changed since; begin "
+                       "anew with: twagent run %s",
+                       run->id, run->problem, run->problem_file, run->problem_file);
     char *prefix = arena_printf(search->arena, "%s-", run->id);
     size_t events;
     if (store_scan(search->store, STORE_CANDIDATES, prefix, read_candidate, &reading, err) ||
