@@ -10,6 +10,7 @@
 #include "cli/print/run_words.h"
 #include "eval/backend/backend.h"
 #include "eval/lane/lane.h"
+#include "eval/problem/identity.h"
 #include "eval/problem/torch.h"
 #include "report/words.h"
 
@@ -23,10 +24,13 @@ enum { TEXT_MOST = 64 << 20 };
 int cache_definition(struct arena *arena, const struct problem *problem, const char *baseline,
                      struct hash *hash, struct err *err)
 {
+    char identity[IDENTITY_BYTES];
     struct bundle *bundle = ARENA_NEW(arena, struct bundle);
     if (bundle_pack(arena, problem, baseline ? baseline : problem->baseline, bundle, err))
         return -1;
-    *hash = hash_bytes(bundle->size, strlen(bundle->size));
+    problem_identity(problem, identity); /* what a PyTorch file imports is no file of a bundle */
+    *hash = hash_combine(hash_bytes(bundle->size, strlen(bundle->size)),
+                         hash_bytes(identity, strlen(identity)));
     for (size_t i = 0; i < bundle->file_count; i++) {
         const struct bundle_file *file = &bundle->files[i];
         *hash = hash_combine(*hash, hash_bytes(file->name, strlen(file->name)));
