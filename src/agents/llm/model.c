@@ -96,11 +96,46 @@ static int refuse_unknown(const struct choosing *choosing, const char *name)
                    name);
 }
 
-/* The provider that a name without one belongs to, or NULL. */
-static const struct codec *fallback_codec(const struct model_defaults *defaults)
+/* "gpt-5-mimi" beside "gpt-5-mini" is a slip; "gpt-4" beside "gpt-5" is another model. */
+static bool is_slip(const char *name, const char *listed)
 {
+    while (listed != NULL && (*name != '\0' || *listed != '\0')) {
+        name += strcspn(name, "0123456789");
+        listed += strcspn(listed, "0123456789");
+        if (*name != *listed)
+            return false;
+        name += *name != '\0';
+        listed += *listed != '\0';
+    }
+    return listed != NULL;
+}
+
+/* Whose models are called so. A provider answers 404 for what it has not, before a run begins. */
+static const struct codec *codec_by_family(const struct choosing *choosing, const char *name)
+{
+    static const struct {
+        const char *begin;
+        const struct codec *codec;
+    } families[] = {{"gpt-", &codec_openai},   {"chatgpt-", &codec_openai},
+                    {"o1", &codec_openai},     {"o3", &codec_openai},
+                    {"o4", &codec_openai},     {"claude-", &codec_anthropic},
+                    {"gemini-", &codec_gemini}};
+    if (is_slip(name, options_nearest(name, choosing->catalogue->names)))
+        return NULL;
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        if (strncmp(name, families[i].begin, strlen(families[i].begin)) == 0)
+            return families[i].codec;
+    return NULL;
+}
+
+/* The provider that a name without one belongs to, or NULL. */
+static const struct codec *fallback_codec(const struct choosing *choosing, const char *name)
+{
+    const struct model_defaults *defaults = choosing->defaults;
     const struct codec *codec = defaults->provider != NULL ? codec_find(defaults->provider) : NULL;
-    return codec != NULL || defaults->base_url == NULL ? codec : &codec_openai;
+    if (codec == NULL && defaults->base_url != NULL)
+        codec = &codec_openai;
+    return codec != NULL ? codec : codec_by_family(choosing, name);
 }
 
 /* What goes before a key, and what belongs to one that signs, by its usual names. */
@@ -139,7 +174,7 @@ static int settle_address(const struct choosing *choosing, const struct entry *e
                        "--base-url is the address of models in openai's format, and %.80s speaks "
                        "%s's: say --provider %s, or give it an entry with a url in models.yaml",
                        model->name, codec->name, codec->name);
-    if (!own_url && defaults->base_url != NULL && fallback_codec(defaults) == codec) {
+    if (!own_url && defaults->base_url != NULL && fallback_codec(choosing, model->name) == codec) {
         model->base_url = arena_strdup(choosing->arena, defaults->base_url);
         own_url = true;
     }
@@ -202,7 +237,7 @@ static int choose_name(const struct choosing *choosing, const char *name, struct
     if (entry != NULL && entry->model.codec == codec)
         return choose_listed(choosing, entry, model);
     if (codec == NULL)
-        codec = fallback_codec(choosing->defaults);
+        codec = fallback_codec(choosing, name);
     if (codec == NULL || codec == &codec_command ||
         codec == &codec_agent) /* whose words only an entry can say */
         return refuse_unknown(choosing, name);

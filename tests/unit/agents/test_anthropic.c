@@ -71,6 +71,10 @@ static const struct answer_row answers[] = {
      STARTED("\"input_tokens\":1,\"cache_creation_input_tokens\":20,"
              "\"cache_read_input_tokens\":300") TEXT("a") END STOP,
      "a", "stop", 321, 3, FAULT_NONE},
+    {"tries of several models", /* each is billed */
+     START TEXT("a") ENDED("end_turn", "\"output_tokens\":3,\"iterations\":[{\"output_tokens\":5},"
+                                       "{\"output_tokens\":3}]") STOP,
+     "a", "stop", 11, 8, FAULT_NONE},
     {"a gateway that counts late",
      STARTED("\"input_tokens\":0") TEXT("a")
          ENDED("end_turn", "\"input_tokens\":9,\"output_tokens\":3") STOP,
@@ -250,6 +254,64 @@ static void test_encode(void **state)
     arena_free(arena);
 }
 
+static struct sent sent_with(struct arena *arena, const char *model, const char *body,
+                             const char *form)
+{
+    struct value *fields = NULL;
+    if (body != NULL)
+        assert_int_equal(value_parse_json(arena, "body", body, strlen(body), &fields, NULL), 0);
+    const struct completion_request request = {
+        .model = model, .prompt = "p", .temperature = 0.5, .schema = form, .body = fields};
+    return sent_by(arena, &codec_anthropic, &request, codec_anthropic.default_url);
+}
+
+/* They answer 400 to a temperature. */
+static void test_sampling(void **state)
+{
+    static const struct {
+        const char *model;
+        bool own;
+    } rows[] = {{"claude-opus-4-7", true},
+                {"claude-opus-4-10-20260901", true},
+                {"claude-opus-5-5", true},
+                {"claude-sonnet-5-5", true},
+                {"claude-fable-5-1-20261001", true},
+                {"claude-opus-4-6", false},
+                {"claude-opus-4-20250514", false},
+                {"claude-sonnet-4-5", false},
+                {"claude-haiku-4-5", false},
+                {"claude-3-7-sonnet-latest", false},
+                {"claude-x", false},
+                {"my-own", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ARENA_LOCAL(arena);
+        struct sent sent = sent_with(arena, rows[i].model, NULL, NULL);
+        if ((value_get(sent.root, "temperature") == NULL) != rows[i].own)
+            fail_msg("%s", rows[i].model);
+    }
+}
+
+/* An entry's effort and the form of an answer are members of one object. */
+static void test_effort(void **state)
+{
+    static const char effort[] = "{\"output_config\": {\"effort\": \"high\", \"format\": 1}, "
+                                 "\"thinking\": {\"type\": \"adaptive\"}}";
+    ARENA_LOCAL(arena);
+    (void)state;
+    struct sent sent = sent_with(arena, "claude-opus-5-5", effort, "{\"type\":\"object\"}");
+    assert_string_equal(value_text(value_get(sent.root, "output_config"), "effort", ""), "high");
+    assert_string_equal(value_text(value_at(sent.root, "output_config.format"), "type", ""),
+                        "json_schema");
+    assert_string_equal(value_text(value_get(sent.root, "thinking"), "type", ""), "adaptive");
+    size_t count = 0;
+    for (size_t i = 0; i < sent.root->count; i++)
+        count += strcmp(sent.root->keys[i], "output_config") == 0;
+    assert_int_equal(count, 1);
+    sent = sent_with(arena, "claude-opus-5-5", effort, NULL);
+    assert_string_equal(value_text(value_get(sent.root, "output_config"), "effort", ""), "high");
+}
+
 static void test_describe(void **state)
 {
     (void)state;
@@ -264,8 +326,10 @@ static void test_describe(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_answers), cmocka_unit_test(test_cuts),
-                                       cmocka_unit_test(test_errors), cmocka_unit_test(test_encode),
-                                       cmocka_unit_test(test_describe)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_answers),  cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_errors),   cmocka_unit_test(test_encode),
+        cmocka_unit_test(test_sampling), cmocka_unit_test(test_effort),
+        cmocka_unit_test(test_describe)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

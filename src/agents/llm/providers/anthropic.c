@@ -10,10 +10,13 @@
 #include "agents/llm/providers/request.h"
 #include "base/json.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Room for thinking and a kernel; every model that is still served allows it. */
 enum { MAX_TOKENS = 32000 };
+
+#define OUTPUT_CONFIG "output_config"
 
 /* Before Sonnet 4.5 and Opus 4.5 there was no output_config.format; there a forced tool, whose
  * input is the answer, holds the model to the schema. It cannot replace the new way: newer models
@@ -31,17 +34,45 @@ static bool is_old(const char *model)
     return false;
 }
 
-static void put_schema(struct json *json, const struct completion_request *request)
+/* Opus 4.7 and later, and all of 5 and later, choose their sampling themselves, and answer 400 to
+ * a temperature. "claude-opus-4-7", "claude-sonnet-5-5", "claude-fable-5-1-20261001". */
+static bool samples_itself(const char *model)
 {
-    if (!is_old(request->model)) {
-        json_put_object(json, "output_config");
+    const char *family = strstr(model, "claude-");
+    if (family == NULL)
+        return false;
+    family += strlen("claude-");
+    const char *version = family + strspn(family, "abcdefghijklmnopqrstuvwxyz-");
+    char *end;
+    unsigned long major = strtoul(version, &end, 10);
+    unsigned long minor = *end == '-' ? strtoul(end + 1, &end, 10) : 0;
+    return version > family &&
+           (major >= 5 || (major == 4 && minor >= 7 && minor < 100 /* no date */ &&
+                           strncmp(family, "opus-", strlen("opus-")) == 0));
+}
+
+/* What the model's entry says of it (effort), and the form of the answer. */
+static void put_output_config(struct json *json, const struct completion_request *request)
+{
+    bool formed = request->schema != NULL && !is_old(request->model);
+    const struct value *own = value_get(request->body, OUTPUT_CONFIG);
+    if (!formed && own == NULL)
+        return;
+    json_put_object(json, OUTPUT_CONFIG);
+    for (size_t i = 0; own != NULL && i < own->count; i++)
+        if (!formed || strcmp(own->keys[i], "format") != 0)
+            json_put_value(json, own->keys[i], own->items[i]);
+    if (formed) {
         json_put_object(json, "format");
         json_put_text(json, "type", "json_schema");
         json_put_raw(json, "schema", request->schema);
         json_object_end(json);
-        json_object_end(json);
-        return;
     }
+    json_object_end(json);
+}
+
+static void put_tool(struct json *json, const struct completion_request *request)
+{
     json_put_array(json, "tools");
     json_object(json);
     json_put_text(json, "name", "answer");
@@ -99,11 +130,13 @@ static void encode(struct arena *arena, const struct completion_request *request
         json_put_text(&json, "content", request->prompt);
     json_object_end(&json);
     json_array_end(&json);
-    if (request->temperature >= 0) /* the API's range ends at 1 */
+    if (request->temperature >= 0 &&
+        !samples_itself(request->model)) /* the API's range ends at 1 */
         json_put_real(&json, "temperature", request->temperature < 1 ? request->temperature : 1);
-    if (request->schema != NULL)
-        put_schema(&json, request);
-    request_more(&json, request->body);
+    put_output_config(&json, request);
+    if (request->schema != NULL && is_old(request->model))
+        put_tool(&json, request);
+    request_more(&json, request->body, OUTPUT_CONFIG);
     if (!request->whole)
         json_put_bool(&json, "stream", true);
     json_object_end(&json);
@@ -131,6 +164,15 @@ static void read_usage(struct codec_state *state, const struct value *usage)
     read_prompt_usage(state, usage);
     if (value_get(usage, "output_tokens") != NULL)
         state->completion_tokens = answer_count(usage, "output_tokens");
+    /* Where the server fell back on another model each of its tries is billed. */
+    const struct value *tries = value_get(usage, "iterations");
+    int64_t all = 0;
+    for (size_t i = 0; tries != NULL && tries->kind == VALUE_LIST && i < tries->count; i++) {
+        int64_t one = answer_count(tries->items[i], "output_tokens");
+        all = one > 0 ? answer_sum(all, one) : all;
+    }
+    if (all > 0 && all > state->completion_tokens)
+        state->completion_tokens = all;
 }
 
 static void read_stop_reason(struct codec_state *state, const struct value *holder)

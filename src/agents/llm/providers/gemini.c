@@ -46,7 +46,7 @@ static void put_config(struct json *json, const struct completion_request *reque
     if (request->schema != NULL) {
         json_put_raw(json, "responseJsonSchema", request->schema);
     }
-    request_more(json, request->body);
+    request_more(json, request->body, NULL);
     json_object_end(json);
 }
 

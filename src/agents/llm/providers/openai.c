@@ -58,7 +58,7 @@ static void encode(struct arena *arena, const struct completion_request *request
                      request->max_tokens);
     if (request->json || request->schema != NULL)
         put_format(&json, request, request->schema != NULL && is_openai(base_url));
-    request_more(&json, request->body);
+    request_more(&json, request->body, NULL);
     if (!request->whole) {
         json_put_bool(&json, "stream", true);
         json_put_raw(&json, "stream_options", "{\"include_usage\":true}");

@@ -73,11 +73,11 @@ bool request_is_at(const char *url, const char *host)
     return length == wanted || begin[length - wanted - 1] == '.';
 }
 
-void request_more(struct json *json, const struct value *body)
+void request_more(struct json *json, const struct value *body, const char *merged)
 {
-    for (size_t i = 0; body != NULL && i < body->count; i++) {
-        json_put_value(json, body->keys[i], body->items[i]);
-    }
+    for (size_t i = 0; body != NULL && i < body->count; i++)
+        if (merged == NULL || strcmp(body->keys[i], merged) != 0)
+            json_put_value(json, body->keys[i], body->items[i]);
 }
 
 const char *request_turns(struct arena *arena, const char *earlier, const char *prompt,
@@ -111,7 +111,6 @@ bool request_has(const char *name)
                                        "max_completion_tokens",
                                        "tools",
                                        "tool_choice",
-                                       "output_config",
                                        "response_format",
                                        "temperature",
                                        "maxOutputTokens",

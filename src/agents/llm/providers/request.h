@@ -26,8 +26,9 @@ bool request_is_at(const char *url, const char *host);
 
 /* A message of a conversation as OpenAI's formats have it. */
 void request_message(struct json *json, const char *role, const char *content);
-/* The fields of `body`, a map or NULL, as members of the object that is open. */
-void request_more(struct json *json, const struct value *body);
+/* The fields of `body`, a map or NULL, as members of the object that is open, but for `merged`
+ * (NULL: none), which its caller has written with fields of its own. */
+void request_more(struct json *json, const struct value *body, const char *merged);
 /* The conversation so far, as items of a list without its brackets: `earlier`, the prompt, and what
  * a completion has for its `turn`. NULL where it has none. */
 const char *request_turns(struct arena *arena, const char *earlier, const char *prompt,

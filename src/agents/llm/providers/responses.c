@@ -74,7 +74,7 @@ static void encode(struct arena *arena, const struct completion_request *request
     if (request->json || request->schema != NULL)
         put_format(&json, request);
     put_cache_key(&json, request);
-    request_more(&json, request->body);
+    request_more(&json, request->body, NULL);
     json_put_bool(&json, "store", false);
     if (!request->whole)
         json_put_bool(&json, "stream", true);
