@@ -18,6 +18,13 @@ struct device_state {
     double span_ns, wall_ns;         /* the same stretch by the device's events and by the clock */
 };
 
+/* What the calls so far have left in a subject's process. */
+struct remains {
+    const char *changed;   /* what is not as it was when it was loaded, by name; NULL: nothing */
+    uint64_t memory_bytes; /* that it can write, besides the tensors */
+    unsigned threads;      /* besides the caller's, and a runtime's that was there before */
+};
+
 struct subject_ops {
     /* ERR_CHILD: died (message "killed by SIGSEGV"); ERR_TIMEOUT; ERR_PROTOCOL. */
     int (*call)(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
@@ -67,6 +74,8 @@ struct subject { /* embedded first by each kind */
     /* Makes it as good as a fresh one: nothing that a call left behind is there any more. False
      * where only another process can do that. NULL: no subject of this kind can. */
     bool (*renew)(struct subject *subject);
+    /* Of a paused one; NULL: no code of a candidate's runs in the process of such a subject. */
+    struct remains (*remains)(struct subject *subject);
     /* 0, or: in the next call, and in no other, threads besides the caller's run only while that
      * one waits, or has used this much CPU time without an answer. Where `holds` says so. */
     bool holds;

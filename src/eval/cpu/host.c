@@ -123,6 +123,37 @@ static void bind_first(struct cpu_host *host)
     (void)sched_setaffinity(host->base.subject.pid, sizeof set, &set);
 }
 
+/* Its group is stopped when this returns, or it has ended. */
+static void stop_group(struct cpu_host *host)
+{
+    const int pid = host->base.subject.pid;
+    siginfo_t info = {0};
+    while (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WEXITED | WNOWAIT) != 0)
+        if (errno != EINTR)
+            return;
+    if (info.si_code == CLD_STOPPED)
+        (void)waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG);
+}
+
+static void look_at(struct cpu_host *host, struct left *left)
+{
+    const int pid = host->base.subject.pid;
+    kill(-pid, SIGSTOP);
+    stop_group(host);
+    left_look(pid, left);
+    kill(-pid, SIGCONT);
+}
+
+/* What it is compared with from now on: what was loaded, before its first call. */
+static void look_loaded(struct cpu_host *host)
+{
+    struct left loaded;
+    look_at(host, &loaded);
+    host->spoilt_by_load = left_change(&host->before, &loaded, true);
+    host->own_threads = host->before.threads;
+    host->before = loaded;
+}
+
 static int load(struct cpu_host *host, const char *artifact, struct err *err)
 {
     unsigned said;
@@ -137,10 +168,14 @@ static int load(struct cpu_host *host, const char *artifact, struct err *err)
         err->code = ERR_ENVIRONMENT;
         return err_wrap(err, "runner");
     }
-    if (check_filters(host, err) != 0 || host_go(&host->base, err) != 0)
+    if (check_filters(host, err) != 0)
+        return -1;
+    look_at(host, &host->before); /* nothing of the candidate's has run */
+    if (host_go(&host->base, err) != 0)
         return -1;
     if (host_await(&host->base, 1, deadline_ns, &said, err) != 0)
         return err_wrap(err, "while it was loaded");
+    look_loaded(host);
     bind_first(host);
     memset(host->control->artifact, 0, sizeof host->control->artifact);
     return 0;
@@ -160,7 +195,6 @@ static void resume(struct subject *subject)
 static void pause_group(struct subject *subject)
 {
     struct cpu_host *host = (struct cpu_host *)subject;
-    siginfo_t info = {0};
     cpu_host_settle();
     if (host->paused || host->base.reaped)
         return;
@@ -168,14 +202,21 @@ static void pause_group(struct subject *subject)
         kill(-subject->pid, SIGSTOP);
     hold_end(host->hold);
     host->hold = NULL;
-    while (waitid(P_PID, (id_t)subject->pid, &info, WSTOPPED | WEXITED | WNOWAIT) != 0)
-        if (errno != EINTR)
-            return;
-    if (info.si_code == CLD_STOPPED)
-        (void)waitid(P_PID, (id_t)subject->pid, &info, WSTOPPED | WNOHANG);
+    stop_group(host);
     unsigned others = others_have_run(host) ? 1 : 0, there = count_threads(subject->pid);
     saw_threads(host, there > others ? there : others);
     host->paused = true;
+}
+
+static struct remains remains(struct subject *subject)
+{
+    struct cpu_host *host = (struct cpu_host *)subject;
+    struct left now;
+    left_look(subject->pid, &now);
+    const char *changed = left_change(&host->before, &now, false);
+    bool more = now.threads > host->own_threads;
+    return (struct remains){host->spoilt_by_load != NULL ? host->spoilt_by_load : changed,
+                            now.memory_bytes, more ? now.threads - host->own_threads : 0};
 }
 
 /* ---- held ---- */
@@ -228,27 +269,6 @@ static void begin_hold(struct cpu_host *host)
         host->base.subject.unheld = true;
 }
 
-/* Where the runner has its inputs or outputs first, by the kernel's account; 0: not known. */
-static uint64_t mapped_at(const struct cpu_host *host, ino_t inode)
-{
-    char path[64], line[512];
-    uint64_t from = 0;
-    snprintf(path, sizeof path, "/proc/%d/maps", host->base.subject.pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return 0;
-    while (from == 0 && fgets(line, sizeof line, file) != NULL) {
-        char *at = line, *fields[6] = {NULL}; /* from-to rights offset device inode path */
-        for (size_t i = 0; i < 6; i++)
-            fields[i] = strsep(&at, " ");
-        if (fields[4] != NULL && strtoull(fields[2], NULL, 16) == 0 &&
-            strtoull(fields[4], NULL, 10) == inode)
-            from = strtoull(fields[0], NULL, 16);
-    }
-    fclose(file);
-    return from;
-}
-
 /* It rests before the word is given, so that its threads can be watched; or it is let go as ever.
  */
 static int call_watched(struct cpu_host *host, uint64_t deadline_ns, struct err *err)
@@ -257,8 +277,9 @@ static int call_watched(struct cpu_host *host, uint64_t deadline_ns, struct err 
     unsigned said;
     if (!subject->watch->late)
         resume(subject);
-    struct halt *halt = halt_begin(subject->pid, mapped_at(host, host->base.inputs_inode),
-                                   mapped_at(host, host->base.outputs_inode), subject->watch);
+    struct halt *halt =
+        halt_begin(subject->pid, left_mapped_at(subject->pid, host->base.inputs_inode),
+                   left_mapped_at(subject->pid, host->base.outputs_inode), subject->watch);
     int result = host_go(&host->base, err);
     if (result != 0)
         kill(-subject->pid, SIGKILL);
@@ -343,6 +364,7 @@ int cpu_open(const struct lane_facts *lane, const struct region *region, const c
     (*subject)->ops = &runner_ops;
     (*subject)->name = "runner";
     (*subject)->guards = true;
+    (*subject)->remains = remains;
     (*subject)->holds = true;
     (*subject)->wakes_itself = true;
     return 0;

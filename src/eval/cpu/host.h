@@ -2,6 +2,7 @@
  * whose threads are held. Worker's measuring thread. */
 #pragma once
 
+#include "eval/cpu/left.h"
 #include "eval/cpu/wire.h"
 #include "eval/runner/host.h"
 
@@ -9,9 +10,12 @@ struct cpu_host {
     struct host base;        /* first */
     struct control *control; /* the runner maps the same page read-only */
     bool paused;
-    const char *env;   /* its own entries, joined; owned */
-    int64_t others_ns; /* CPU time of all threads but the caller's; -1: not yet looked at */
-    struct hold *hold; /* while its threads are held: from a call to the pause after it */
+    const char *env;    /* its own entries, joined; owned */
+    int64_t others_ns;  /* CPU time of all threads but the caller's; -1: not yet looked at */
+    struct left before; /* its process, before the artifact was loaded; then, when it was */
+    const char *spoilt_by_load; /* what that has changed; NULL: nothing */
+    unsigned own_threads;       /* of what it has to compute with, before anything was loaded */
+    struct hold *hold;          /* while its threads are held: from a call to the pause after it */
 };
 
 extern const struct host_kind cpu_host_kind;

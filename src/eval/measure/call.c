@@ -474,7 +474,7 @@ bool call_verify(struct bench *bench, const struct set *set, const struct arrang
     bool right = true;
     bench->evaluation->checks_total++;
     uint64_t begun = timeline_begin();
-    if (!fences_stand(bench, layout) || !output_samples_stay(bench))
+    if (!fences_stand(bench, layout) || !output_samples_stay(bench) || !left_nothing(bench))
         return false;
     for (size_t i = 0; i < layout->output_count && right; i++) {
         double ratio;

@@ -1,9 +1,11 @@
 /* eval/measure: one checked call. Worker's measuring thread. docs/threat-model.md says why. */
 #pragma once
 
+#include "eval/measure/apart.h"
+#include "eval/measure/left.h"
 #include "eval/measure/session.h"
 
-enum { OUTPUT_SAMPLES = 256, PAIRS_MOST = 320, GUARD_BYTES = 4096 };
+enum { PAIRS_MOST = 320, GUARD_BYTES = 4096 };
 
 struct arrangement { /* where one call's tensors lie */
     struct layout layout;
@@ -35,15 +37,6 @@ struct accuracy {
     const char *reason, *details; /* of the last that was too inexact, but in doubt */
 };
 
-/* Who writes what of the main shape's outputs, as far as was seen in its last held call. */
-struct apart {
-    struct watch watch;
-    bool looks;                             /* the next held call is of that shape */
-    unsigned most;                          /* the largest number below */
-    unsigned by[OUTPUT_SAMPLES];            /* 1: the caller, then other threads; 0: not seen */
-    struct watched written[OUTPUT_SAMPLES]; /* from the first output's start on */
-};
-
 /* A candidate under measurement. A generation is the time from one fresh runner to the next. */
 struct spent { /* on sets, of the stages of one evaluation */
     double check_ms, time_ms;
@@ -72,6 +65,7 @@ struct bench {
     bool slot_forced, held; /* the next call: in slot_wanted; threads run while the caller waits */
     bool halted;            /* ... one of them is stopped in the middle of its work */
     struct apart apart;
+    struct growth growth;
     size_t slot_wanted, output_sample_count;
     enum guard guarded;                             /* of the next call's inputs */
     unsigned char *outputs;                         /* of the last call */
@@ -125,9 +119,6 @@ int bench_check(struct bench *bench, struct set *set, struct outcome *outcome,
  * besides the caller's are held, or one is stopped in the middle of its work. */
 int bench_check_apart(struct bench *bench, bool halted, struct err *err) MUST_USE;
 int bench_ensure_generation(struct bench *bench, size_t sets_needed, struct err *err) MUST_USE;
-
-/* --- apart.c: before a call: what its subject is to know of threads besides the caller's --- */
-void apart_tell(struct bench *bench, const struct layout *layout);
 
 /* --- rival.c: the request's other kernel; an error is its end, too --- */
 int rival_open(struct bench *bench, struct err *err) MUST_USE;   /* builds it */

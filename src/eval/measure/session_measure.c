@@ -288,6 +288,8 @@ static int time_pinned(struct bench *bench, struct err *err)
         status = measure_final(bench, err);
     if (status == 0)
         status = accuracy_settle(bench, err);
+    if (status == 0 && !bench->ended)
+        left_tell(bench);
     if (known)
         (void)sched_setaffinity(0, sizeof before, &before);
     return status;
