@@ -85,6 +85,14 @@ class Shapes:
             raise ValueError("the kernel is not for %s" % scope)
         return scope
 
+    def beyond(self, scope):
+        """Why the kernel does not compute a call at these dims, where it was not checked; None: it does."""
+        limits = self.plan["checked_up_to"] or {}
+        if all(scope[name] <= most for name, most in limits.items()):
+            return None
+        words = ", ".join("%s=%d" % each for each in limits.items())
+        return "the kernel was checked up to %s and no further" % words
+
     def valid_tune(self, scope):
         where = self.plan["tune_where"]
         return where is None or bool(self.number(where, scope))

@@ -35,6 +35,10 @@ class UnfitError(KernelError):
     """Before anything was launched: it is not for this device, or not at these dims."""
 
 
+class BeyondError(UnfitError):
+    """It was not checked at such a size."""
+
+
 class LaunchValue(ctypes.Union):
     _fields_ = [
         ("bytes", ctypes.c_char * 64),
@@ -251,6 +255,8 @@ class Kernel:
         if prepared is None:
             with self.lock:
                 dims = self.shapes.dims(shapes_of, given)
+                if self.shapes.beyond(dims) is not None:
+                    raise BeyondError(self.shapes.beyond(dims))
                 scope = dict(device.facts, **self.shapes.plan["tune"], **dims)
                 if not self.shapes.valid_tune(scope):
                     raise KernelError("its tune numbers are not for this device at %s" % dims)
@@ -313,6 +319,8 @@ class Kernel:
             try:
                 device = self.device(stream.device.index)
                 scope, launches, rest = self.prepare(device, tuple(t.shape for t in tensors), dims)
+            except BeyondError:
+                raise
             except KernelError as fault:
                 raise UnfitError(str(fault)) from fault
             made = [torch.empty(shape, dtype=dtype, device=where) for shape, dtype in rest]

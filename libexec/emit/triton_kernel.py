@@ -32,6 +32,10 @@ class UnfitError(KernelError):
     """Before anything was launched: it is not for this device, or not at these dims."""
 
 
+class BeyondError(UnfitError):
+    """It was not checked at such a size."""
+
+
 def scratch(size, _alignment, _stream):
     """What a kernel's tensor descriptors lie in."""
     return torch.zeros(size, dtype=torch.int8, device="cuda")
@@ -68,6 +72,8 @@ class Kernel:
             with self.lock:
                 facts = self.facts.setdefault(device, facts_of(device))
                 dims = self.shapes.dims(shapes_of, given)
+                if self.shapes.beyond(dims) is not None:
+                    raise BeyondError(self.shapes.beyond(dims))
                 scope = dict(facts, **self.shapes.plan["tune"], **dims)
                 if not self.shapes.valid_tune(scope):
                     raise KernelError("its tune numbers are not for this device at %s" % dims)
@@ -139,6 +145,8 @@ class Kernel:
             try:
                 numbers = self.shapes.dims(tuple(t.shape for t in tensors), dims)
                 self.scope(where, tuple(t.shape for t in tensors), dims)
+            except BeyondError:
+                raise
             except KernelError as fault:
                 raise UnfitError(str(fault)) from fault
             if where.type == "cuda":

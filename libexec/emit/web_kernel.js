@@ -29,6 +29,9 @@ export function dimsOf(given = {}) {
   }
   if (plan.where ? !plan.where(scope) : Object.values(scope).some((number) => number < 1))
     throw new KernelError(`the kernel is not for ${JSON.stringify(scope)}`);
+  const limits = plan.checkedUpTo ?? {};
+  if (Object.keys(limits).some((name) => scope[name] > limits[name]))
+    throw new KernelError(`the kernel was checked up to ${Object.keys(limits).map((name) => `${name}=${limits[name]}`).join(", ")} and no further`);
   return scope;
 }
 

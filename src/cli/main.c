@@ -164,7 +164,8 @@ const struct command commands[] = {
      "kernel becomes a Python package for PyTorch, with ModelNew in place of the file's Model; a "
      "CPU "
      "kernel a folder of C with its build.sh, and a numpy module. Each has a test against the "
-     "definition.",
+     "definition. Where a dim is larger than the kernel was checked at, the package takes the "
+     "library's own way with one warning, or refuses.",
      2, 2, command_emit},
     {"cache", COMMAND_CACHE, "list|show|run|clear [NAME] [IN.npy...]",
      "verdicts that are told again instead of measured",

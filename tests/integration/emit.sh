@@ -95,10 +95,72 @@ for driver in gcc clang; do
     PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 elsewhere/fast/test.py >out 2>&1; say $? "it is right: $(cat out)"
 done
 
+# --- beyond what was checked numpy computes, with one warning: a kernel that is wrong shows which of the two did
+"$twagent" emit r1 bounded >out 2>&1; grep -q '^  checked up to M=[0-9]*, N=[0-9]*: beyond it the definition runs' out; say $? "its limits are said: $(cat out)"
+sed -i 's/^    kernel_unchecked(/    if (M < 0) &/' bounded/limits.c # it writes nothing
+"$twagent" emit r1 unbounded --unchecked-shapes >out 2>&1; say $? "without limits: $(cat out)"
+PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -W always - >out 2>&1 <<'PY'
+import json
+import warnings
+
+import numpy
+import bounded
+import bounded.kernel
+import unbounded
+
+limits = json.load(open("bounded/plan.json"))["checked_up_to"]
+assert limits["M"] >= 64 and limits["N"] >= 96 and json.load(open("unbounded/plan.json"))["checked_up_to"] is None
+assert limits == json.load(open("bounded/evidence.json"))["metrics"]["checked_up_to"]
+
+
+def call(package, m, n, out=None):
+    a, x, b = (numpy.full(shape, 1 + i, numpy.float32) for i, shape in enumerate(((m, n), (m, n), (n,))))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        y = package.kernel(a, x, b, out=out)
+    assert y.dtype == numpy.float32 and y.shape == (m, n)
+    return (y == a * x + b).all(), [str(each.message) for each in said]
+
+
+M, N = limits["M"], limits["N"]
+assert call(bounded, M, 1, numpy.zeros((M, 1), numpy.float32)) == (False, [])  # the kernel, which writes nothing here
+right, said = call(bounded, M + 1, 1)
+assert right and len(said) == 1 and "not the kernel: the kernel was checked up to M=%d, N=%d" % (M, N) in said[0], said
+out = numpy.zeros((1, N + 1), numpy.float32)
+assert call(bounded, 1, N + 1, out) == (True, []) and out.all()  # said once
+assert call(bounded, 1, N, numpy.zeros((1, N), numpy.float32)) == (False, [])
+assert call(unbounded, M + 1, 1) == (True, []) and call(unbounded, 1, N + 1) == (True, [])
+PY
+say $? "within and beyond, in numpy: $(cat out)"
+
 id=$("$twagent" list candidates r1 | grep -o 'r1-c[0-9]*' | head -n 1)
 "$twagent" emit "$id" plain --to c >out 2>&1; say $? "C: $(cat out)"
 say "$([ ! -f plain/kernel.py ]; echo $?)" "no Python in it: $(ls plain)"
 sh plain/build.sh test >out 2>&1; say $? "its own test: $(cat out)"
+cat >beyond.c <<'C'
+#include "kernel.h"
+#include <stdlib.h>
+static int call(int64_t m, int64_t n, float expected) /* 0: as expected */
+{
+    float *p[4];
+    for (int i = 0; i < 4; i++) {
+        p[i] = aligned_alloc(64, (size_t)(m * n * 4 + 127) / 64 * 64);
+        for (int64_t k = 0; k < m * n; k++)
+            p[i][k] = i < 3 ? 2 : 7;
+    }
+    int wrong = kernel(p[0], p[1], p[2], p[3], m, n) != (expected == 7 ? KERNEL_BEYOND : 0);
+    for (int64_t k = 0; k < m * n; k++)
+        wrong |= p[3][k] != expected;
+    return wrong;
+}
+int main(int argc, char **argv)
+{
+    int64_t m = atol(argv[1]), n = atol(argv[2]);
+    return argc != 3 || call(m, 1, 6) || call(1, n, 6) || call(m + 1, 1, 7) || call(1, n + 1, 7);
+}
+C
+read -r m n <<<"$(sed -n 's/.*checked at: M=\([0-9]*\), N=\([0-9]*\).*/\1 \2/p' plain/kernel.h)"
+gcc -Iplain -o beyond beyond.c plain/libkernel.so && LD_LIBRARY_PATH=plain ./beyond "$m" "$n"; say $? "C refuses what lies beyond M=$m, N=$n, and writes nothing: $(cat plain/limits.c)"
 sed -i 's/X\[i \* N + j\] + B/X[i * N + j] - B/' plain/kernel.c
 sh plain/build.sh test >out 2>&1; say "$([ $? -ne 0 ] && grep -q FAILED out; echo $?)" "a wrong kernel fails it: $(cat out)"
 "$twagent" emit axpb again --to c >out 2>&1; say $? "by its problem's name: $(cat out)"

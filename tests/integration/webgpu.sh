@@ -73,6 +73,16 @@ grep -q 'rows.wgsl' out && grep -qE 'verified: faster|too noisy' out; say $? "a 
 grep -q 'verified: faster' out || cat out
 "$twagent" show r1-c1 >out 2>&1; grep -q '% of that roof' out; say $? "the share of the roof: $(cat out)"
 "$twagent" emit r1 page >out 2>&1 && sed 's/sum += X/sum -= X/' page/index.html >page/wrong.html; say $? "a page: $(cat out)"
+if command -v node >/dev/null; then # a page refuses what is larger than what was checked
+    cp page/kernel.js page/kernel.mjs
+    node --input-type=module -e 'import { dimsOf, plan } from "'"$PWD"'/page/kernel.mjs";
+        const most = plan.checkedUpTo;
+        dimsOf(most);
+        for (const name in most)
+            try { dimsOf({ ...most, [name]: most[name] + 1 }); process.exit(1); }
+            catch (error) { if (!/was checked up to M=[0-9]+, N=[0-9]+ and no further/.test(error.message)) throw error; }
+        if (Object.keys(most).length !== 2) process.exit(2);' >out 2>&1; say $? "a page's limits: $(cat out)"
+fi
 [ -n "${FEW_STARTS-}" ] || "$source/tests/tools/web-page" right page/index.html wrong page/wrong.html >out 2>&1
 case $? in 0) ;; 77) echo "not tried in a browser: $(cat out)" ;; *) say 1 "the page: $(cat out)" ;; esac
 

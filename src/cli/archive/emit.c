@@ -93,6 +93,8 @@ static int open_emission(struct emission *e, const struct settings *settings, st
     if (e->evaluation && evaluation_from_value(e->arena, e->evaluation, &last, err))
         return -1;
     e->title = title_of(e, &last, &run);
+    if (!settings->unchecked_shapes)
+        emit_limits(e);
     return 0;
 }
 
@@ -121,9 +123,22 @@ static int write_evidence(const struct emission *e, struct err *err)
 
 struct written {
     const char *folder, *form;
-    const char *note; /* or NULL */
-    const char *test; /* a command */
+    const char *note;   /* or NULL */
+    const char *test;   /* a command */
+    const char *beyond; /* what it does at a larger size */
 };
+
+/* In the emitters' forms: C has nothing to fall back to, nor has a browser. */
+static const char *beyond_words(const struct emission *e, const char *form)
+{
+    if (is(form, "c") || is(form, "web"))
+        return "it refuses what is larger (--unchecked-shapes does not)";
+    if (is(form, "numpy") && e->problem->reference_kind != REFERENCE_PYTHON)
+        return "it refuses what is larger, since the definition is no Python (--unchecked-shapes "
+               "does not)";
+    return "beyond it the definition runs in the kernel's place, with one warning "
+           "(--unchecked-shapes: the kernel)";
+}
 
 static void say(const struct emission *e, const struct written *written, bool as_json)
 {
@@ -134,6 +149,7 @@ static void say(const struct emission *e, const struct written *written, bool as
     json_put_text(&json, "form", written->form);
     json_put_text(&json, "title", e->title);
     json_put_text(&json, "note", written->note);
+    emit_put_limits(e, &json, "checked_up_to");
     json_put_text(&json, "test", written->test);
     json_object_end(&json);
     if (as_json) {
@@ -141,6 +157,8 @@ static void say(const struct emission *e, const struct written *written, bool as
         return;
     }
     printf("wrote %s: %s\n", written->folder, e->title);
+    if (e->checked_up_to.count > 0)
+        printf("  checked up to %s: %s\n", emit_limits_words(e), written->beyond);
     if (written->note)
         printf("  %s\n", written->note);
     printf("  test it: %s\n", written->test);
@@ -173,7 +191,7 @@ static int write_all(struct emission *e, const struct settings *settings, const 
                        : is(form, "web")
                            ? arena_printf(e->arena, "%s/index.html in a browser", word)
                            : arena_printf(e->arena, "python3 %s/test.py", word);
-    const struct written written = {word, form, note, test};
+    const struct written written = {word, form, note, test, beyond_words(e, form)};
     say(e, &written, settings->json);
     return 0;
 }

@@ -156,7 +156,7 @@ const struct agent_tool agent_tools[] = {
      "Writes a kernel as a folder that works without twagent, with its test.",
      {"emit"},
      "id folder",
-     "to",
+     "to unchecked-shapes",
      NULL,
      0,
      COMMAND_EMIT,

@@ -175,6 +175,8 @@ static const struct option options[] = {
      "print the source only", COMMAND_CACHE | COMMAND_BEST | COMMAND_SHOW},
     {"to", 0, OPTION_CHOICE, AT(to), NULL, 0, 0, "pytorch|numpy|c|web", NULL, "FORM",
      "for whom: pytorch (CUDA kernels), numpy or c (CPU kernels), web (WGSL); default: pytorch, numpy, web", COMMAND_EMIT},
+    {"unchecked-shapes", 0, OPTION_BOOL, AT(unchecked_shapes), "false", 0, 0, NULL, NULL, NULL,
+     "a package that calls the kernel at any size, also larger than it was checked at", COMMAND_EMIT},
     {"jobs", 'j', OPTION_INT, AT(jobs), "1", 1, 64, NULL, NULL, "N",
      "check of a folder: files at once, each on its share of the cores", COMMAND_PROBLEM},
     {"elements", 0, OPTION_INT, AT(elements), "0", 0, 0, NULL, NULL, "N",

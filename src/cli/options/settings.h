@@ -65,7 +65,7 @@ struct settings {
     const char *output, *to, *format;  /* best, show, lessons, export; emit; export */
     const char *bundle;                /* best, show */
     const char *status;                /* cache */
-    bool html;                         /* report */
+    bool html, unchecked_shapes;       /* report; emit */
     bool source, adversarial, measure; /* show, best; doctor */
     const char *tag, *exclude, *embedding_model, *family; /* docs; lessons */
     bool builtin, wins;                                   /* wins: of lessons */

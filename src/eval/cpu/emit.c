@@ -19,7 +19,7 @@ static const char *file_name(const struct emission *e)
     return is_cxx(e) ? "kernel.cc" : "kernel.c";
 }
 
-/* ---- kernel.h, kernel.c ---- */
+/* ---- kernel.h, kernel.c, limits.c ---- */
 
 static void put_tensors(const char *kind, const struct tensor_spec *tensors, size_t count,
                         struct buf *text)
@@ -32,6 +32,29 @@ static void put_tensors(const char *kind, const struct tensor_spec *tensors, siz
     }
 }
 
+static const struct tensor_spec *tensor_at(const struct emission *e, size_t index)
+{
+    const struct problem *problem = e->problem;
+    if (index < problem->input_count)
+        return &problem->inputs[index];
+    index -= problem->input_count;
+    return index < problem->output_count ? &problem->outputs[index]
+                                         : &e->candidate->workspaces[index - problem->output_count];
+}
+
+static size_t tensor_count(const struct emission *e)
+{
+    return e->problem->input_count + e->problem->output_count + e->candidate->workspace_count;
+}
+
+/* That of `what`, a type and a name, in place of "void kernel". */
+static void put_signature(const struct emission *e, const char *what, struct buf *text)
+{
+    BUF_LOCAL(signature, TEXT_MOST);
+    source_signature(e->problem, e->candidate, &signature);
+    buf_addf(text, "%s%s", what, strchr(buf_text(&signature), '('));
+}
+
 static int write_header(const struct emission *e, struct err *err)
 {
     BUF_LOCAL(text, TEXT_MOST);
@@ -41,18 +64,53 @@ static int write_header(const struct emission *e, struct err *err)
     put_tensors("input", e->problem->inputs, e->problem->input_count, &text);
     put_tensors("output, written whole", e->problem->outputs, e->problem->output_count, &text);
     put_tensors("scratch memory", e->candidate->workspaces, e->candidate->workspace_count, &text);
-    buf_add_text(&text, " * 16-bit floats travel as uint16_t. Uses OpenMP's threads. */\n"
-                        "#ifndef KERNEL_H\n#define KERNEL_H\n\n#include <stddef.h>\n"
-                        "#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-    source_signature(e->problem, e->candidate, &text);
+    buf_add_text(&text, " * 16-bit floats travel as uint16_t. Uses OpenMP's threads.\n"
+                        " * Returns 0");
+    if (e->checked_up_to.count > 0)
+        buf_addf(&text,
+                 "; KERNEL_BEYOND, with nothing written, where a dim is larger than it was\n * "
+                 "checked at: %s",
+                 emit_limits_words(e));
+    buf_add_text(&text, ". */\n#ifndef KERNEL_H\n#define KERNEL_H\n\n#include <stddef.h>\n"
+                        "#include <stdint.h>\n\nenum { KERNEL_BEYOND = 1 };\n\n#ifdef __cplusplus\n"
+                        "extern \"C\" {\n#endif\n\n");
+    put_signature(e, "int kernel", &text);
     buf_add_text(&text, ";\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
     return emit_write(e, "kernel.h", &text, err);
+}
+
+/* What stands in the candidate's place: it looks at the size first. */
+static int write_limits(const struct emission *e, struct err *err)
+{
+    BUF_LOCAL(text, TEXT_MOST);
+    buf_addf(&text,
+             "/* %s */\n#include \"kernel.h\"\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
+             e->title);
+    put_signature(e, "void kernel_unchecked", &text);
+    buf_add_text(&text, ";\n\n");
+    put_signature(e, "int kernel", &text);
+    buf_add_text(&text, "\n{\n");
+    for (size_t i = 0; i < e->checked_up_to.count; i++)
+        buf_addf(&text, "    if (%s > INT64_C(%" PRId64 "))\n        return KERNEL_BEYOND;\n",
+                 e->checked_up_to.name[i], e->checked_up_to.number[i]);
+    buf_add_text(&text, "    kernel_unchecked(");
+    for (size_t i = 0; i < tensor_count(e); i++)
+        buf_addf(&text, "%s%s", i > 0 ? ", " : "", tensor_at(e, i)->name);
+    for (size_t i = 0; i < e->problem->dim_count; i++)
+        buf_addf(&text, ", %s", e->problem->dims[i].name);
+    buf_add_text(&text, ");\n    return 0;\n}\n\n#ifdef __cplusplus\n}\n#endif\n");
+    return emit_write(e, "limits.c", &text, err);
 }
 
 static int write_source(const struct emission *e, struct err *err)
 {
     BUF_LOCAL(text, TEXT_MOST);
-    buf_addf(&text, "/* %s */\n#include \"kernel.h\"\n", e->title);
+    buf_addf(&text,
+             "/* %s */\n#include <stddef.h>\n#include <stdint.h>\n#define kernel "
+             "kernel_unchecked /* limits.c has kernel() */\n%s",
+             e->title, is_cxx(e) ? "extern \"C\" " : "");
+    source_signature(e->problem, e->candidate, &text);
+    buf_add_text(&text, ";\n");
     for (size_t i = 0; i < e->tune.count; i++)
         buf_addf(&text, "#define %s %" PRId64 "\n", e->tune.name[i], e->tune.number[i]);
     buf_add_char(&text, '\n');
@@ -105,7 +163,7 @@ static void put_anywhere(const struct emission *e, struct buf *text)
              "    ! sed -n '/#APP/,/#NO_APP/p' aligned.s | grep -q '(%%'; then\n"
              "    sed -E -f anywhere.sed aligned.s >anywhere.s\n"
              "    compile -c -o kernel.o anywhere.s && link libanywhere.so\n"
-             "fi\nrm -f aligned.s anywhere.s kernel.o\n",
+             "fi\nrm -f aligned.s anywhere.s\n",
              file_name(e));
 }
 
@@ -124,14 +182,17 @@ static int write_build(const struct emission *e, bool tested, bool numpy, struct
     put_flags(e, &text);
     /* A driver that is told -ffast-math as it links adds code that flushes denormals to zero in
      * whatever process loads the result. */
-    buf_addf(&text,
-             " \"$@\"; }\n"
-             "link() { driver -shared -o \"$1\" kernel.o -lm; } # without the kernel's own flags: "
-             "-ffast-math would flush its user's denormals\n"
-             "compile -c -o kernel.o %s\nlink libkernel.so\nrm -f kernel.o\n",
-             file_name(e));
+    buf_addf(
+        &text,
+        " \"$@\"; }\n"
+        "link() { driver -shared -o \"$1\" kernel.o limits.o -lm; } # without the kernel's own "
+        "flags: -ffast-math would flush its user's denormals\n"
+        "driver -O2 -fPIC -c -o limits.o limits.c\n"
+        "compile -c -o kernel.o %s\nlink libkernel.so\n",
+        file_name(e));
     if (numpy)
         put_anywhere(e, &text);
+    buf_add_text(&text, "rm -f kernel.o limits.o\n");
     buf_add_text(&text, "[ \"${1-}\" = test ] || exit 0\n");
     if (tested)
         buf_addf(&text,
@@ -148,21 +209,6 @@ static int write_build(const struct emission *e, bool tested, bool numpy, struct
 }
 
 /* ---- test.c ---- */
-
-static const struct tensor_spec *tensor_at(const struct emission *e, size_t index)
-{
-    const struct problem *problem = e->problem;
-    if (index < problem->input_count)
-        return &problem->inputs[index];
-    index -= problem->input_count;
-    return index < problem->output_count ? &problem->outputs[index]
-                                         : &e->candidate->workspaces[index - problem->output_count];
-}
-
-static size_t tensor_count(const struct emission *e)
-{
-    return e->problem->input_count + e->problem->output_count + e->candidate->workspace_count;
-}
 
 static bool can_compare(const struct emission *e)
 {
@@ -276,6 +322,7 @@ static int write_numpy(const struct emission *e, struct err *err)
 {
     if (emit_plan(e, err) || emit_copy(e, "shapes.py", "shapes.py", err) ||
         emit_copy(e, "numpy_kernel.py", "kernel.py", err) ||
+        emit_copy(e, "own_way.py", "own_way.py", err) ||
         emit_copy(e, "numpy_module.py", "__init__.py", err) ||
         emit_copy(e, "anywhere.sed", "anywhere.sed", err) ||
         emit_copy(e, "numpy_test.py", "test.py", err))
@@ -290,8 +337,9 @@ static int emit(const struct emission *e, const char *form, const char **note, s
     bool numpy = strcmp(form, "numpy") == 0;
     (void)note;
     bool tested = plain_definition(e->problem) && can_compare(e);
-    if (write_header(e, err) || write_source(e, err) || write_build(e, tested, numpy, err) ||
-        (tested && write_test(e, err)) || write_readme(e, numpy, err))
+    if (write_header(e, err) || write_source(e, err) || write_limits(e, err) ||
+        write_build(e, tested, numpy, err) || (tested && write_test(e, err)) ||
+        write_readme(e, numpy, err))
         return -1;
     return numpy ? write_numpy(e, err) : 0;
 }

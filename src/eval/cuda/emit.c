@@ -158,6 +158,15 @@ static int write_readme(const struct emission *e, const char *arch, struct err *
     return emit_write(e, "README.md", &text, err);
 }
 
+/* What computes beyond the sizes that the kernel was checked at. A module has its own forward. */
+static int copy_own_way(const struct emission *e, struct err *err)
+{
+    const char *library = arena_printf(e->arena, "%s/baselines/torch.py", e->problem->folder);
+    if (emit_copy(e, "own_way.py", "own_way.py", err))
+        return -1;
+    return file_is_regular(library) ? emit_copy_file(e, library, "library.py", err) : 0;
+}
+
 static int copy_parts(const struct emission *e, struct err *err)
 {
     bool module = e->problem->torch != NULL;
@@ -171,6 +180,8 @@ static int copy_parts(const struct emission *e, struct err *err)
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (emit_copy(e, parts[i][0], parts[i][1], err))
             return -1;
+    if (!module && copy_own_way(e, err))
+        return -1;
     return python ? emit_copy_file(e, e->problem->reference_file, "reference.py", err) : 0;
 }
 

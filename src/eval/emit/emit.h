@@ -19,7 +19,12 @@ struct emission { /* one kernel on its way out; borrowed by every part */
     struct candidate *candidate; /* with its front matter read */
     struct names tune;
     const struct value *evaluation; /* its last record; NULL: none */
+    struct names checked_up_to; /* of each dim; what is larger is not the kernel's. Empty: all is */
 };
+
+/* Fills checked_up_to from the record, or else from the shapes that the problem lists. */
+void emit_limits(struct emission *emission);
+const char *emit_limits_words(const struct emission *emission); /* "M=512, N=512" */
 
 struct emitter {              /* what a backend's kernels become */
     const char *const *forms; /* values of --to; NULL-terminated, the first is the default */
@@ -35,6 +40,9 @@ void emit_put_dims(const struct emission *emission, struct json *json, emit_expr
  */
 void emit_put_tensors(const struct emission *emission, struct json *json, const char *key,
                       const struct tensor_spec *tensors, size_t count, emit_expr *put, bool ranged);
+
+/* checked_up_to as an object; null: no limits. */
+void emit_put_limits(const struct emission *emission, struct json *json, const char *key);
 
 /* plan.json: tensors, dims, shapes, tune numbers, launches; expressions as Python reads them. */
 int emit_plan(const struct emission *emission, struct err *err) MUST_USE;

@@ -63,6 +63,16 @@ void emit_put_dims(const struct emission *e, struct json *json, emit_expr *put)
     json_array_end(json);
 }
 
+void emit_put_limits(const struct emission *e, struct json *json, const char *key)
+{
+    if (e->checked_up_to.count > 0) {
+        json_put_names(json, key, &e->checked_up_to);
+    } else {
+        json_key(json, key);
+        json_null(json);
+    }
+}
+
 static void put_exprs(const struct emission *e, struct json *json, const char *key,
                       const struct expr *const *exprs, size_t most, const char *otherwise)
 {
@@ -107,6 +117,7 @@ static void put_problem(const struct emission *e, struct json *json)
     const struct problem *problem = e->problem;
     emit_put_dims(e, json, put_python);
     put_expr(e, json, "where", problem->where);
+    emit_put_limits(e, json, "checked_up_to");
     put_tensors(e, json, "inputs", problem->inputs, problem->input_count);
     put_tensors(e, json, "outputs", problem->outputs, problem->output_count);
     json_put_text(json, "reference", problem->reference_function);

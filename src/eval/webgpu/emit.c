@@ -111,6 +111,7 @@ static int put_plan(const struct emission *e, const char *uncompared, const stru
     emit_put_dims(e, &json, put_expr);
     json_key(&json, "where");
     put_expr(e, &json, e->problem->where);
+    emit_put_limits(e, &json, "checkedUpTo");
     put_tensors(e, &json, "inputs", e->problem->inputs, e->problem->input_count);
     put_tensors(e, &json, "outputs", e->problem->outputs, e->problem->output_count);
     put_tensors(e, &json, "workspaces", e->candidate->workspaces, e->candidate->workspace_count);

@@ -131,7 +131,34 @@ static void test_function(void **state)
     struct kit kit;
     (void)state;
     open_relu(&kit);
+    emit_limits(&kit.emission);
+    assert_string_equal(emit_limits_words(&kit.emission), "M=4099, N=4096");
     emit_and_call(&kit, "function");
+    close_relu(&kit);
+}
+
+/* What its record says counts; what lacks there is as the problem lists it. */
+static void test_limits(void **state)
+{
+    static const char *const records[][2] = {
+        {"{\"metrics\":{\"checked_up_to\":{\"M\":33,\"N\":70000}}}", "M=33, N=70000"},
+        {"{\"metrics\":{\"checked_up_to\":{\"M\":33}}}", "M=33, N=4096"},
+        {"{\"metrics\":{}}", "M=4099, N=4096"}};
+    struct kit kit;
+    (void)state;
+    open_relu(&kit);
+    for (size_t i = 0; i < sizeof records / sizeof records[0]; i++) {
+        struct value *evaluation;
+        struct err err;
+        struct emission *e = &kit.emission;
+        assert_int_equal(value_parse_json(e->arena, "record", records[i][0], strlen(records[i][0]),
+                                          &evaluation, &err),
+                         0);
+        e->evaluation = evaluation;
+        e->checked_up_to.count = 0;
+        emit_limits(e);
+        assert_string_equal(emit_limits_words(e), records[i][1]);
+    }
     close_relu(&kit);
 }
 
@@ -201,6 +228,7 @@ static void test_module(void **state)
         fail_msg("%s", err.message);
     kit.emission.problem = problem;
     take_candidate(&kit, "k.cu", module_source);
+    emit_limits(&kit.emission);
     emit_and_call(&kit, "module");
     close_kit(&kit);
 }
@@ -213,7 +241,8 @@ int main(int argc, char **argv)
         return sandbox_main(argc - 2, argv + 2);
     setenv("TWAGENT_DATA", TEST_SOURCE_DIR, 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_function),
-                                       cmocka_unit_test(test_module), cmocka_unit_test(test_triton),
+                                       cmocka_unit_test(test_limits), cmocka_unit_test(test_module),
+                                       cmocka_unit_test(test_triton),
                                        cmocka_unit_test(test_hung_compiler)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

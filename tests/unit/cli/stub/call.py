@@ -39,6 +39,15 @@ if sys.argv[2] == "function":
     assert list(launch.config.grid) == [1, 1, 1] and launch.config.block[0] == 256
     large = package.run.prepare(package.run.device(0), ((4096, 4096),), {})[1][0]
     assert list(large.config.grid) == [8 * 132, 1, 1], list(large.config.grid)
+    import warnings
+
+    with warnings.catch_warnings(record=True) as said:  # checked up to M=4099, N=4096
+        warnings.simplefilter("always")
+        for shape in ((4100, 1), (1, 4097), (4099, 1)):
+            y = package.run(torch.Tensor(shape, torch.float32, [2.0] * (shape[0] * shape[1])))
+            assert y.shape == shape and set(y.cells) == {2.0 if shape[0] == 4099 else 1002.0}, set(y.cells)
+    assert len(said) == 1 and "PyTorch computes it" in str(said[0].message), [str(each.message) for each in said]
+    must_raise(package.UnfitError, package.kernel.Kernel(), torch.Tensor((4100, 1), torch.float32))
     must_raise(TypeError, package.run, x, x)
     must_raise(TypeError, package.run, torch.Tensor((3, 5), torch.int32))
     must_raise(ValueError, package.run, x, M=4)
@@ -55,6 +64,8 @@ else:
         warnings.simplefilter("always")
         assert model(x, 0.25) == "original" and model(x, 0.25) == "original"
         assert model(torch.Tensor((3, 4), torch.float32), 0.5) == "original"
+        assert model(torch.Tensor((65,), torch.float32), 0.5) == "original"
+        assert model(torch.Tensor((66,), torch.float32), 0.5) == "original"
         package.kernel.devices[0].facts["sm_count"] = 16
         assert model(torch.Tensor((16,), torch.float32), 0.5) == "original"
         found = package.kernel.devices[0]
@@ -64,7 +75,7 @@ else:
         model.training = False
         assert model(x, 0.5) == "original"
     words = [str(each.message) for each in said]
-    wanted = ["constant argument", "shape", "tune numbers are not for this device", "sm_120a", "training mode"]
+    wanted = ["constant argument", "shape", "was checked up to B=64 and no further", "tune numbers are not for this device", "sm_120a", "training mode"]
     assert len(words) == len(wanted), words
     assert all(want in word for want, word in zip(wanted, words)), words
 

@@ -53,8 +53,12 @@ class Tensor:
 
     contiguous = detach
 
-    def to(self, wanted):
-        return self if wanted is self.dtype else Tensor(self.shape, wanted, list(self.cells))
+    def to(self, *wanted):
+        kind = wanted[-1]
+        return self if kind is self.dtype else Tensor(self.shape, kind, list(self.cells))
+
+    def reshape(self, shape):
+        return Tensor(shape, self.dtype, list(self.cells))
 
 
 def empty(shape, dtype=None, device=None):
@@ -70,6 +74,16 @@ def is_grad_enabled():
     return False
 
 
+def relu(tensor):  # PyTorch's own way shows by a mark
+    return Tensor(tensor.shape, tensor.dtype, [max(cell, 0.0) + 1000.0 for cell in tensor.cells])
+
+
+class Module:
+    def __call__(self, *arguments):
+        return self.forward(*arguments)
+
+
+nn = types.SimpleNamespace(Module=Module)
 cuda = types.SimpleNamespace(
     device=lambda where: contextlib.nullcontext(),
     current_stream=lambda: types.SimpleNamespace(device=device(), cuda_stream=0),
