@@ -149,6 +149,33 @@ int file_write(const char *path, const void *bytes, size_t length, struct err *e
     return 0;
 }
 
+int file_open_through(const char *path)
+{
+    return open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
+}
+
+static bool is_replaced(const char *path)
+{
+    struct stat status;
+    return lstat(path, &status) != 0 || (S_ISREG(status.st_mode) && status.st_nlink == 1);
+}
+
+int file_put(const char *path, const void *bytes, size_t length, struct err *err)
+{
+    if (is_replaced(path))
+        return file_write(path, bytes, length, err);
+    int fd = file_open_through(path);
+    int result = fd < 0 ? -1 : file_write_all(fd, (const char *)bytes, length);
+    int saved = errno;
+    if (fd >= 0 && close(fd) != 0 && result == 0) {
+        result = -1;
+        saved = errno;
+    }
+    if (result != 0 && saved != EPIPE)
+        return err_set_errno(err, code_of(saved), saved, "%s", path);
+    return 0;
+}
+
 int file_make_dirs(const char *path, struct err *err)
 {
     MEM_LOCAL char *work = mem_strdup(path);

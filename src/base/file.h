@@ -16,6 +16,14 @@ int file_read(const char *path, struct buf *buf, struct err *err) MUST_USE;
 /* Replaces the file in one step: temporary file beside it, fsync, rename, fsync of the folder. */
 int file_write(const char *path, const void *bytes, size_t length, struct err *err) MUST_USE;
 
+/* What a person asked for with -o: the same for a file of its own. Devices, pipes and links, hard
+ * ones too, stay what they are, and what is behind them is written. A reader that closes early has
+ * seen enough: that is no error. */
+int file_put(const char *path, const void *bytes, size_t length, struct err *err) MUST_USE;
+/* Where it is written in place: an empty file, made where there is none, or what was there. -1 with
+ * errno. */
+int file_open_through(const char *path) MUST_USE;
+
 /* From `offset` on, up to `length` bytes: fewer at the end of the file. -1 with errno. */
 ssize_t file_read_at(int fd, void *bytes, size_t length, uint64_t offset) MUST_USE;
 /* To the end, whatever signals come. -1 with errno. */

@@ -147,7 +147,7 @@ static int put_file(const struct settings *settings, struct arena *arena,
     BUF_LOCAL(text, BUNDLE_MOST);
     if (bundle_encode(bundle, &text, err) ||
         bundle_decode(arena, buf_text(&text), text.length, &read_back, err) ||
-        file_write(settings->bundle, buf_text(&text), text.length, err))
+        file_put(settings->bundle, buf_text(&text), text.length, err))
         return -1;
     printf("wrote %s: %s of %s with", settings->bundle, bundle->id, bundle->problem);
     for (size_t i = 0; i < bundle->file_count; i++)

@@ -150,10 +150,9 @@ static int write_parquet(const struct settings *settings, struct arena *arena, F
 /* Where rows go first: the output, or for pyarrow a file without a name. */
 static FILE *open_rows(const struct settings *settings, bool parquet, struct err *err)
 {
-    int fd = parquet ? memfd_create("kernels", 0)
-             : settings->output
-                 ? open(settings->output, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666)
-                 : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    int fd = parquet            ? memfd_create("kernels", 0)
+             : settings->output ? file_open_through(settings->output)
+                                : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     FILE *file = fd < 0 ? NULL : fdopen(fd, parquet ? "w+" : "w");
     if (file == NULL)
         err_set(err, ERR_ENVIRONMENT, "export: cannot write %s: %s",

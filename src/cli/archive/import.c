@@ -159,7 +159,7 @@ static int write_out(const struct importing *in, const char *source, struct err 
         return 0;
     }
     if (in->settings->output != NULL) {
-        if (file_write(in->settings->output, source, strlen(source), err) != 0)
+        if (file_put(in->settings->output, source, strlen(source), err) != 0)
             return -1;
     } else {
         fputs(source, stdout);

@@ -192,7 +192,7 @@ static int export(struct request *request, struct err *err)
         buf_add_char(&text, '\n');
     }
     if (!failed && path)
-        failed = file_write(path, buf_text(&text), text.length, err);
+        failed = file_put(path, buf_text(&text), text.length, err);
     else if (!failed)
         fwrite(buf_text(&text), 1, text.length, stdout);
     if (!failed && path)

@@ -22,7 +22,7 @@ static int put_source(const struct settings *settings, const char *source, struc
     if (!source)
         return err_set(err, ERR_NOT_FOUND, "its source is not in the store");
     if (settings->output) {
-        if (file_write(settings->output, source, strlen(source), err))
+        if (file_put(settings->output, source, strlen(source), err))
             return -1;
         printf("wrote %s\n", settings->output);
         return 0;

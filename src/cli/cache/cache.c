@@ -124,7 +124,7 @@ static int put_source(const struct request *request, const struct cache_entry *e
         fputs(entry->source, stdout);
         return 0;
     }
-    if (file_write(output, entry->source, strlen(entry->source), err))
+    if (file_put(output, entry->source, strlen(entry->source), err))
         return -1;
     printf("wrote %s\n", output);
     return 0;

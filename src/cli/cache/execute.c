@@ -210,7 +210,7 @@ static int write_array(struct execution *e, const char *file, size_t i, struct e
     BUF_LOCAL(text, placed->bytes + NPY_HEADER_MOST);
     npy_header(tensor->dtype, tensor->rank, placed->extents, &text);
     buf_add(&text, e->region.outputs + placed->offset, placed->bytes);
-    if (file_write(file, buf_text(&text), text.length, err))
+    if (file_put(file, buf_text(&text), text.length, err))
         return -1;
     printf("  wrote      %s: %s, %s %s\n", file, tensor->name, dtype_name(tensor->dtype),
            shape_text(e->arena, tensor->rank, placed->extents));

@@ -35,7 +35,7 @@ int command_report(const struct settings *settings, const char *const *arguments
             buf_add_char(&text, '\n');
     }
     if (!failed && settings->output)
-        failed = file_write(settings->output, text.data, text.length, &err);
+        failed = file_put(settings->output, text.data, text.length, &err);
     else if (!failed && (settings->json || settings->html))
         fwrite(text.data, 1, text.length, stdout);
     else if (!failed)

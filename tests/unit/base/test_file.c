@@ -119,6 +119,43 @@ static void failed_write_leaves_the_old(void **state)
     mem_free(sub);
 }
 
+static void what_is_put_goes_through(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct stat before, after;
+    MEM_LOCAL char *target = file_join(folder, "target"), *link = file_join(folder, "link"),
+                   *twin = file_join(folder, "twin"), *pipe = file_join(folder, "pipe");
+    assert_int_equal(file_put(target, "first", 5, &err), 0);
+    assert_int_equal(stat(target, &before), 0);
+    assert_int_equal(file_put(target, "second", 6, &err), 0);
+    assert_int_equal(stat(target, &after), 0);
+    assert_int_not_equal(before.st_ino, after.st_ino); /* in one step */
+    assert_int_equal(symlink("target", link), 0);
+    assert_int_equal(file_put(link, "3rd", 3, &err), 0);
+    assert_int_equal(lstat(link, &before), 0);
+    assert_true(S_ISLNK(before.st_mode));
+    assert_int_equal(stat(target, &before), 0);
+    assert_int_equal(before.st_size, 3);
+    assert_int_equal(before.st_ino, after.st_ino);
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(rename(target, twin), 0);
+    assert_int_equal(symlink(twin, link), 0);
+    assert_int_equal(symlink("nowhere/at/all", target), 0);
+    assert_int_equal(file_put(target, "x", 1, &err), -1);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    int reader = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    char text[8] = "";
+    assert_int_equal(file_put(pipe, "piped", 5, &err), 0);
+    assert_int_equal(read(reader, text, sizeof text), 5);
+    assert_memory_equal(text, "piped", 5);
+    close(reader);
+    assert_int_equal(lstat(pipe, &before), 0);
+    assert_true(S_ISFIFO(before.st_mode));
+    assert_int_equal(file_put(folder, "x", 1, &err), -1);
+    assert_int_equal(file_put("/dev/full", "x", 1, &err), -1);
+}
+
 static void folders_are_made_and_told(void **state)
 {
     (void)state;
@@ -282,6 +319,7 @@ int main(void)
         cmocka_unit_test(writes_and_reads_back),
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(failed_write_leaves_the_old),
+        cmocka_unit_test(what_is_put_goes_through),
         cmocka_unit_test(folders_are_made_and_told),
         cmocka_unit_test(joins),
         cmocka_unit_test(removal_follows_no_link),
