@@ -97,6 +97,8 @@ void usage_tokens(const struct answer *answer, json_int_t *prompt, json_int_t *c
         *prompt = *completion = 0;
     if (answer->usage == USAGE_NEGATIVE)
         *completion = -*completion;
+    if (answer->usage == USAGE_ONE)
+        *completion = 1;
     if (answer->usage == USAGE_HUGE)
         *completion = 4000000000000;
 }

@@ -87,6 +87,45 @@ static struct response respond_html(const struct fault *fault, const struct chat
     return (struct response){.bytes = page(200, "text/html", "", body, strlen(body))};
 }
 
+/* The answer, by another name; code=1: words of nobody's format. */
+static struct response respond_plain(const struct fault *fault, const struct chat *chat)
+{
+    static const char json[] = "application/json", stream[] = "text/event-stream",
+                      plain[] = "text/plain";
+    struct response good = answer_good(chat);
+    struct bytes *bytes = bytes_new();
+    if (fault->code == 1) {
+        bytes_release(bytes);
+        bytes_release(good.bytes);
+        return (struct response){.bytes = page(200, plain, "", "It is done.", 11)};
+    }
+    bytes_add(good.bytes, "", 1);
+    const char *at = strstr(good.bytes->data, json), *name = at != NULL ? json : stream;
+    at = at != NULL ? at : strstr(good.bytes->data, stream);
+    size_t before = (size_t)(at - (const char *)good.bytes->data);
+    bytes_add(bytes, good.bytes->data, before);
+    bytes_add(bytes, plain, sizeof plain - 1);
+    before += strlen(name);
+    bytes_add(bytes, good.bytes->data + before, good.bytes->length - 1 - before);
+    bytes_release(good.bytes);
+    good.bytes = bytes;
+    return good;
+}
+
+/* An answer of after=BYTES, whatever max_tokens says. */
+static struct response respond_long(const struct fault *fault, const struct chat *chat)
+{
+    size_t length = (size_t)fault->after;
+    char *text = malloc(length + 1);
+    if (text == NULL)
+        exit(2);
+    memset(text, 'x', length);
+    text[length] = '\0';
+    struct response response = built(chat, (struct answer){.text = text});
+    free(text);
+    return response;
+}
+
 static struct response respond_drip(const struct fault *fault, const struct chat *chat)
 {
     (void)fault;
@@ -165,7 +204,8 @@ static struct response respond_null(const struct fault *fault, const struct chat
 
 static struct response respond_usage(const struct fault *fault, const struct chat *chat)
 {
-    static const char *const names[] = {"right", "missing", "wrong", "negative", "text", "huge"};
+    static const char *const names[] = {"right", "missing", "wrong", "negative",
+                                        "text",  "huge",    "one"};
     size_t kind = 0;
     while (kind + 1 < sizeof names / sizeof *names && strcmp(names[kind], fault->text) != 0)
         kind++;
@@ -269,6 +309,8 @@ const struct fault_type fault_types[] = {
     {"stall", "silence after=BYTES", respond_stall, false},
     {"dead", "the answer, then RST at the connection's next request", respond_dead, true},
     {"html", "a page with status 200", respond_html, false},
+    {"plain", "the answer as text/plain; code=1: words of no format", respond_plain, true},
+    {"long", "an answer of after=BYTES", respond_long, true},
     {"drip", "a byte at a time", respond_drip, true},
     {"lines", "text=lf|crlf|cr, a byte at a time; code=1: several data lines, comments",
      respond_lines, true},
@@ -280,7 +322,7 @@ const struct fault_type fault_types[] = {
     {"error", "code=N [kind=K]: an error event after status 200", respond_error, false},
     {"empty", "no choices", respond_empty, false},
     {"null", "a choice that says nothing", respond_null, false},
-    {"usage", "text=missing|wrong|negative|text|huge", respond_usage, true},
+    {"usage", "text=missing|wrong|negative|text|huge|one", respond_usage, true},
     {"bytes", "invalid UTF-8, NUL, a lone surrogate", respond_bytes, true},
     {"say", "text=FILE: that file as the answer", respond_say, true},
     {"pings", "signs of life for ever", respond_pings, false},

@@ -60,7 +60,15 @@ struct options {
 
 /* --- formats --- */
 enum finish { FINISH_STOP, FINISH_LENGTH, FINISH_REFUSED, FINISH_FILTERED, FINISHES };
-enum usage { USAGE_RIGHT, USAGE_MISSING, USAGE_WRONG, USAGE_NEGATIVE, USAGE_TEXT, USAGE_HUGE };
+enum usage {
+    USAGE_RIGHT,
+    USAGE_MISSING,
+    USAGE_WRONG,
+    USAGE_NEGATIVE,
+    USAGE_TEXT,
+    USAGE_HUGE,
+    USAGE_ONE
+};
 enum line_end { LINE_LF, LINE_CRLF, LINE_CR };
 
 struct answer { /* all zero: a good one */

@@ -51,9 +51,14 @@ void budget_put_entry(struct store_batch *batch, const char *key, const struct e
     store_batch_put(batch, STORE_SPENDING, key, buf_text(&text), text.length);
 }
 
+/* Tokenizers that are served have 3 to 5 bytes of code or prose a token; a text of which a token
+ * had eight would be mostly blanks. */
 bool budget_believes(const struct entry *entry, bool embeds)
 {
-    int64_t least = entry->text_bytes > 0 && !embeds ? 1 : 0;
+    enum { TOKEN_BYTES_MOST = 8 };
+    int64_t least = (entry->text_bytes + TOKEN_BYTES_MOST - 1) / TOKEN_BYTES_MOST;
+    if (embeds)
+        least = 0;
     return entry->prompt_tokens > 0 && entry->prompt_tokens <= TOKENS_BELIEVED &&
            entry->completion_tokens >= least && entry->completion_tokens <= TOKENS_BELIEVED;
 }

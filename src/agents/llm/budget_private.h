@@ -35,8 +35,8 @@ struct entry { /* texts borrowed */
 
 /* --- budget_ledger.c --- */
 void budget_put_entry(struct store_batch *batch, const char *key, const struct entry *entry);
-/* A usage that can be: some of both, but a text without any tokens, or more than any model takes,
- * was never had. */
+/* A usage that can be: some of both, but a text of fewer tokens than any tokenizer makes of it, or
+ * more than any model takes, was never had. */
 bool budget_believes(const struct entry *entry, bool embeds);
 void budget_count_entry(struct budget *budget, const struct entry *entry);
 bool budget_is_priced(const struct model *model);

@@ -98,10 +98,20 @@ struct store_batch *ask_stop_sending(struct ask *ask)
 
 /* ---- reading ---- */
 
-static bool content_type_fits(const struct ask *ask)
+/* A page is a wrong address, or a portal's. What calls itself anything else may be an answer. */
+static bool is_page(const struct ask *ask)
 {
-    const char *type = http_header(ask->http, "content-type");
-    return *type == '\0' || strstr(type, "json") != NULL || strstr(type, "event-stream") != NULL;
+    return strstr(http_header(ask->http, "content-type"), "html") != NULL;
+}
+
+/* A stream that does not keep max_tokens is cut where it has had them: else it would cost what
+ * nobody reserved. */
+static bool is_too_long(const struct ask *ask)
+{
+    enum { TOKEN_BYTES = 5, SLACK_BYTES = 4096 };
+    int64_t most = ask_max_tokens(ask);
+    return most > 0 && ask->state->streamed &&
+           (int64_t)ask->state->text.length > most * TOKEN_BYTES + SLACK_BYTES;
 }
 
 /* Hands what has arrived to the codec; false ends the reading. */
@@ -110,7 +120,7 @@ static bool read_body(struct ask *ask, struct verdict *verdict)
     size_t length;
     if (http_status(ask->http) != 200)
         return true;
-    if (!content_type_fits(ask)) {
+    if (is_page(ask)) {
         verdict->fault = FAULT_FATAL;
         verdict->money = SPEND_RELEASED; /* no provider speaks so */
         err_set(&verdict->err, ERR_PROTOCOL, "content-type is \"%.80s\"; is the base URL right?",
@@ -120,6 +130,14 @@ static bool read_body(struct ask *ask, struct verdict *verdict)
     const char *body = http_body(ask->http, &length);
     int status = length > 0 ? answer_feed(ask->state, body, length, &verdict->err) : 0;
     http_consume(ask->http, length);
+    if (status == 0 && is_too_long(ask)) {
+        verdict->fault = FAULT_FATAL;
+        err_set(&verdict->err, ERR_LIMIT,
+                "%zu bytes came, and the %lld tokens of max_tokens are "
+                "fewer: the server does not keep it",
+                ask->state->text.length, (long long)ask_max_tokens(ask));
+        return false;
+    }
     if (status == 0)
         return true;
     if (verdict->err.code == ERR_LIMIT)
@@ -219,7 +237,7 @@ void ask_judge_answer(const struct ask *ask, enum fault fault, struct verdict *v
     if (verdict->fault == FAULT_REFUSED || verdict->fault == FAULT_EMPTY)
         verdict->money = SPEND_SETTLED;
     else if (verdict->money != SPEND_RELEASED || begun || !error)
-        verdict->money = error && !begun ? SPEND_RELEASED : SPEND_CUT;
+        verdict->money = error && !begun ? SPEND_RELEASED : begun ? SPEND_CUT : SPEND_LOST;
 }
 
 static void judge(struct ask *ask, bool readable, struct verdict *verdict)
