@@ -2,6 +2,7 @@
 #include "eval/measure/accuracy.h"
 
 #include "eval/measure/session_private.h"
+#include "eval/sets/view.h"
 
 #include <string.h>
 
@@ -12,6 +13,24 @@ bool accuracy_is_doubtful(const struct bound *bound, double ratio)
     return !bound->fixed && !bound->exact_equality && ratio <= doubt_high;
 }
 
+/* How far each dim was gone while every other one was at least as large as the timed one: a kernel
+ * that is wrong where two dims are large shows at such shapes alone. */
+static void reach(struct accuracy *accuracy, const struct problem *problem,
+                  const struct names *dims)
+{
+    const struct names *timed = &problem->shapes[0];
+    for (size_t i = 0; i < dims->count; i++)
+        if (!problem->dims[i].derived && dims->number[i] < timed->number[i])
+            return;
+    for (size_t i = 0; i < dims->count; i++) {
+        bool more = accuracy->reached.count == 0 || dims->number[i] > accuracy->reached.number[i];
+        accuracy->reached.name[i] = dims->name[i];
+        if (more)
+            accuracy->reached.number[i] = dims->number[i];
+    }
+    accuracy->reached.count = dims->count;
+}
+
 void accuracy_see(struct bench *bench, const struct set *set, double ratio, double honest)
 {
     struct accuracy *accuracy = &bench->accuracy;
@@ -20,16 +39,10 @@ void accuracy_see(struct bench *bench, const struct set *set, double ratio, doub
     if (!accuracy->seen || ratio > accuracy->ratio) {
         accuracy->ratio = ratio;
         accuracy->honest = honest;
-        accuracy->distribution = set->distribution;
+        accuracy->distribution = set_distribution(set);
         accuracy->dims = set->shape->dims;
     }
-    for (size_t i = 0; i < set->shape->dims.count; i++) {
-        bool more = !accuracy->seen || set->shape->dims.number[i] > accuracy->reached.number[i];
-        accuracy->reached.name[i] = set->shape->dims.name[i];
-        if (more)
-            accuracy->reached.number[i] = set->shape->dims.number[i];
-    }
-    accuracy->reached.count = set->shape->dims.count;
+    reach(accuracy, bench->session->problem, &set->shape->dims);
     accuracy->seen = true;
     accuracy->seed = set->seed;
     if (set->shape != &bench->session->shapes[0] || again)
@@ -51,7 +64,8 @@ void accuracy_put(const struct bench *bench, struct json *json)
     json_put_text(json, "inputs", distribution_name(accuracy->distribution));
     json_put_names(json, "shape", &accuracy->dims);
     json_object_end(json);
-    json_put_names(json, "checked_up_to", &accuracy->reached);
+    if (accuracy->reached.count > 0)
+        json_put_names(json, "checked_up_to", &accuracy->reached);
 }
 
 void accuracy_note(struct bench *bench)

@@ -36,10 +36,13 @@ int bench_choose_region(struct bench *bench, struct err *err)
     struct session *session = bench->session;
     const struct measure_request *request = bench->request;
     size_t most = 0;
-    for (size_t i = 0; i < session->shape_total; i++) {
+    for (size_t i = 0; i < session->shape_total + session->large_shape_count; i++) {
+        const struct shape *shape = i < session->shape_total
+                                        ? &session->shapes[i]
+                                        : &session->large_shapes[i - session->shape_total];
         struct layout layout;
-        if (layout_make(session->problem, &session->shapes[i].dims, request->candidate,
-                        request->tune, 0, &layout, err) != 0) {
+        if (layout_make(session->problem, &shape->dims, request->candidate, request->tune, 0,
+                        &layout, err) != 0) {
             err->code = ERR_LIMIT; /* the candidate's own expressions */
             return bench_failed(bench, err);
         }

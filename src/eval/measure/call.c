@@ -10,6 +10,7 @@
 #include "eval/measure/low_bits.h"
 #include "eval/measure/session_private.h"
 #include "eval/problem/torch.h"
+#include "eval/sets/view.h"
 
 #include <string.h>
 
@@ -118,8 +119,7 @@ void call_place(struct bench *bench, const struct set *set, const struct arrange
     fill_gap(&fence, cursor, layout->inputs_bytes);
     guard_fill(bench, layout, fence.base);
     for (size_t i = 0; i < layout->input_count; i++)
-        parallel_copy(fence.base + layout->inputs[i].offset, set->inputs[i],
-                      layout->inputs[i].bytes);
+        set_put(session, set, i, fence.base + layout->inputs[i].offset);
     timeline_end("call.place", begun);
 }
 
@@ -430,9 +430,9 @@ static void describe_wrong(struct bench *bench, const struct set *set, size_t ou
         bench->arena,
         "%s\nshape: %s\ninputs: %s\nelements wrong: %zu of %zu\nerror over allowed error: %.3g "
         "(worst element), %.3g (relative L2)\n",
-        buf_text(&text), buf_text(&dims), distribution_name(set->distribution), mismatch->bad_count,
-        placed->elements, mismatch->worst_ratio, mismatch->norm_ratio);
-    buf_addf(&text, " at %s, %s inputs", buf_text(&dims), distribution_name(set->distribution));
+        buf_text(&text), buf_text(&dims), distribution_name(set_distribution(set)),
+        mismatch->bad_count, placed->elements, mismatch->worst_ratio, mismatch->norm_ratio);
+    buf_addf(&text, " at %s, %s inputs", buf_text(&dims), distribution_name(set_distribution(set)));
     doubt_device(bench, set, &text);
     bench->accuracy.reason = arena_strdup(bench->arena, buf_text(&text));
     bench->accuracy.details = details;
@@ -443,25 +443,30 @@ static bool verify_output(struct bench *bench, const struct set *set, size_t out
                           const struct arrangement *arrangement, double *ratio)
 {
     const struct placed *placed = &arrangement->layout.outputs[output];
-    const struct bound *bound = &set->bounds[output];
     const void *got = bench->outputs + placed->offset;
     struct mismatch mismatch;
-    check_output(&bench->session->problem->outputs[output], placed->extents, placed->elements,
-                 bound, set->exact[output], got, &mismatch);
-    *ratio = mismatch_ratio(&mismatch);
-    if (mismatch.passed)
-        return true;
-    /* A few rows, as ties are. */
-    if (mismatch.bad_count > 0 && mismatch.bad_count * 16 <= placed->elements &&
-        session_excuses(bench->session, set, output, got)) {
+    bool moved;
+    set_judge(bench->session, set, output, placed, got, &moved, &mismatch);
+    if (moved)
         call_place(bench, set, arrangement); /* where the definition has read */
-        bench_note(bench, "rows that hang on a tie were left out, at %s inputs",
-                   distribution_name(set->distribution));
-        *ratio = 0.0;
-        return true;
+    *ratio = mismatch_ratio(&mismatch);
+    bool excused = set_excused(set);
+    /* A few rows, as ties are. */
+    if (!mismatch.passed && set->view == NULL && mismatch.bad_count > 0 &&
+        mismatch.bad_count * 16 <= placed->elements) {
+        excused = session_excuses(bench->session, set, output, got);
+        if (excused)
+            call_place(bench, set, arrangement);
     }
+    if (excused)
+        bench_note(bench, "rows that hang on a tie were left out, at %s inputs",
+                   distribution_name(set_distribution(set)));
+    if (excused && set->view == NULL)
+        *ratio = 0.0;
+    if (mismatch.passed || excused)
+        return true;
     describe_wrong(bench, set, output, placed, &mismatch);
-    if (bench->request != NULL && accuracy_is_doubtful(bound, *ratio))
+    if (bench->request != NULL && accuracy_is_doubtful(set_bound(set, output), *ratio))
         return true;
     bench_reject(bench, VERDICT_REJECTED, bench->accuracy.reason, bench->accuracy.details);
     return false;
@@ -481,7 +486,7 @@ bool call_verify(struct bench *bench, const struct set *set, const struct arrang
         right = verify_output(bench, set, i, arrangement, &ratio);
         if (i == 0 || ratio > largest) {
             largest = ratio;
-            honest = set->bounds[i].honest;
+            honest = set_bound(set, i)->honest;
         }
     }
     accuracy_see(bench, set, largest, honest);

@@ -7,6 +7,7 @@
 #include "eval/data/timeline.h"
 #include "eval/measure/accuracy.h"
 #include "eval/sets/session.h"
+#include "eval/sets/view.h"
 
 static const double doubt_low = 0.5;
 
@@ -21,7 +22,11 @@ static bool is_main(const struct bench *bench, const struct set *set)
 
 static uint64_t kind_of(const struct bench *bench, const struct set *set)
 {
-    return (uint64_t)(set->shape - bench->session->shapes) * DISTRIBUTIONS + set->distribution + 1;
+    bool own = set->view == NULL && set->shape >= bench->session->shapes &&
+               set->shape < bench->session->shapes + SHAPES_MOST;
+    uint64_t shape =
+        own ? (uint64_t)(set->shape - bench->session->shapes) : (uint64_t)(uintptr_t)set->shape;
+    return shape * DISTRIBUTIONS + set_distribution(set) + 1;
 }
 
 static bool was_weighed(const struct bench *bench, const struct set *set)
@@ -44,15 +49,21 @@ static void reject_for_good(struct bench *bench, const struct tally *tally)
                               accuracy->details, tally->over, tally->judged));
 }
 
-/* One set after another, each a drawing of its own; `tally` has those that were there before. */
-static int draw_more(struct bench *bench, const struct shape *shape, enum distribution distribution,
-                     size_t drawings, struct tally *tally, struct err *err)
+/* One set after another, each a drawing of its own; `tally` has those that were there before.
+ * Where the shape is too large for the definition all are views of a small problem. */
+static int draw_more(struct bench *bench, const struct shape *shape, const struct set *like,
+                     enum distribution distribution, size_t drawings, struct tally *tally,
+                     struct err *err)
 {
     struct set more = {.shape = shape, .distribution = distribution, .optional = true};
     int status = 0;
+    if (like != NULL && like->view != NULL)
+        (void)view_open(bench->session, &more, like->view->kind, false);
     for (size_t i = 0; i < drawings && status == 0 && !bench->ended; i++) {
         struct outcome outcome;
         set_redraw(&more);
+        if (more.view != NULL)
+            view_turn(bench->session, &more);
         if (bench->subject == NULL)
             status = bench_open(bench, err);
         if (status == 0 && !bench->ended)
@@ -74,7 +85,7 @@ static int weigh(struct bench *bench, const struct set *set, struct err *err)
         was_weighed(bench, set))
         return 0;
     accuracy->weighed[accuracy->weighed_count++] = kind_of(bench, set);
-    return draw_more(bench, set->shape, set->distribution,
+    return draw_more(bench, set->shape, set, set_distribution(set),
                      is_main(bench, set) ? DRAWINGS_OF_MAIN : DRAWINGS, &tally, err);
 }
 
@@ -91,7 +102,7 @@ int accuracy_settle(struct bench *bench, struct err *err)
     for (int d = 0; d < DISTRIBUTIONS && status == 0 && !bench->ended; d++) {
         struct tally tally = {.judged = accuracy->judged[d], .over = accuracy->over[d]};
         if (tally.over * 2 > tally.judged)
-            status = draw_more(bench, &bench->session->shapes[0], (enum distribution)d,
+            status = draw_more(bench, &bench->session->shapes[0], NULL, (enum distribution)d,
                                DRAWINGS_OF_MAIN, &tally, err);
     }
     return status;

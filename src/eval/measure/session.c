@@ -34,6 +34,7 @@ static int open_shapes(struct session *session, struct err *err)
     session->shape_total = session->shape_count + HIDDEN_SHAPES;
     session_make_long(session);
     session_draw_beyond(session);
+    session_draw_large(session);
     size_t bytes = shape_bytes(&session->shapes[0]) + 1;
     size_t sets = session->options.memory_bytes / bytes;
     bool large = session_is_large(session);
@@ -169,6 +170,7 @@ void session_close(struct session *session)
         set_free(&session->pool[i]);
     for (size_t i = 0; i < session->case_count; i++)
         set_free(&session->cases[i]);
+    large_close(session);
     session_close_region(session);
     arena_free(session->arena);
     mem_free(session);

@@ -1,5 +1,5 @@
 /* Shapes that no spec lists: hidden ones, drawn, and those beyond the main one. */
-#include "eval/problem/problem.h"
+#include "eval/problem/private.h"
 
 #include "base/random.h"
 
@@ -45,7 +45,7 @@ static int64_t draw_dim(struct random *random, struct bounds bounds)
     return number;
 }
 
-static double elements_of(const struct problem *problem, const struct names *dims)
+double problem_elements(const struct problem *problem, const struct names *dims)
 {
     int64_t extents[RANK_MAX];
     size_t elements;
@@ -63,7 +63,7 @@ static double elements_of(const struct problem *problem, const struct names *dim
 static bool is_affordable(const struct problem *problem, const struct names *dims)
 {
     double flops, bytes;
-    return elements_of(problem, dims) <= hidden_elements_most &&
+    return problem_elements(problem, dims) <= hidden_elements_most &&
            problem_work(problem, dims, &flops, &bytes, NULL) == 0 && flops <= hidden_flops_most;
 }
 
@@ -89,7 +89,7 @@ int problem_draw_dims(const struct problem *problem, uint64_t seed, struct names
                 *dims = drawn;
                 return 0;
             }
-            double elements = elements_of(problem, &drawn);
+            double elements = problem_elements(problem, &drawn);
             if (smallest_elements == 0.0 || elements < smallest_elements) {
                 smallest = drawn;
                 smallest_elements = elements;
@@ -131,7 +131,7 @@ enum { SIZE_LEAST = 16, SMALL = 24 };
 
 /* Where a spec's own range leads beyond the main shape, it says how far; one that ends before was
  * made for its cost. */
-static int64_t beyond_most(const struct problem *problem, size_t index)
+int64_t problem_beyond_most(const struct problem *problem, size_t index)
 {
     const struct dim_spec *dim = &problem->dims[index];
     int64_t main_number = problem->shapes[0].number[index];
@@ -151,7 +151,7 @@ uint64_t problem_sizes_beyond(const struct problem *problem)
         for (size_t k = 0; k < problem->shape_count; k++)
             largest =
                 problem->shapes[k].number[i] > largest ? problem->shapes[k].number[i] : largest;
-        if (beyond_most(problem, i) > largest)
+        if (problem_beyond_most(problem, i) > largest)
             dims |= UINT64_C(1) << i;
     }
     return dims;
@@ -159,7 +159,7 @@ uint64_t problem_sizes_beyond(const struct problem *problem)
 
 static int64_t beyond(const struct problem *problem, size_t index, struct random *random)
 {
-    int64_t largest = 0, most = beyond_most(problem, index);
+    int64_t largest = 0, most = problem_beyond_most(problem, index);
     for (size_t k = 0; k < problem->shape_count; k++)
         if (problem->shapes[k].number[index] > largest)
             largest = problem->shapes[k].number[index];
@@ -183,14 +183,14 @@ static bool is_beyond(const struct problem *problem, const struct names *given, 
 {
     static const double elements_most = 0x1p22, flops_most = 0x1p31;
     const struct names *main_dims = &problem->shapes[0];
-    double flops, bytes, main_flops, own = elements_of(problem, main_dims) * 1.5;
+    double flops, bytes, main_flops, own = problem_elements(problem, main_dims) * 1.5;
     if (problem_dims(problem, given, dims, NULL) != 0)
         return false;
     if (is_affordable(problem, dims))
         return true;
     return problem_work(problem, dims, &flops, &bytes, NULL) == 0 &&
            problem_work(problem, main_dims, &main_flops, &bytes, NULL) == 0 &&
-           elements_of(problem, dims) <= fmin(own, elements_most) &&
+           problem_elements(problem, dims) <= fmin(own, elements_most) &&
            flops <= fmin(main_flops * 1.5, flops_most);
 }
 

@@ -365,8 +365,9 @@ static int know_exact(struct session *session, struct set *set, struct err *err)
         return 0;
     if (!set->drawn)
         set_draw(session, set);
-    return compute_exact(session, set, &call, &results, &none) == 0 ? 0
-                                                                    : set_expect(session, set, err);
+    return compute_exact(session, set, &call, &results, &none) == 0
+               ? 0
+               : set_expect_whole(session, set, err);
 }
 
 /* One set of every shape but the main one, and one of the main shape that the definition has
@@ -450,7 +451,7 @@ static int expect(struct session *session, struct set *set, struct err *err)
     return status;
 }
 
-int set_expect(struct session *session, struct set *set, struct err *err)
+int set_expect_whole(struct session *session, struct set *set, struct err *err)
 {
     uint64_t started = clock_now_ns();
     double spent_ms = session->costs.spent_ms;

@@ -25,6 +25,12 @@ static size_t hidden_bytes(size_t tensors)
     return 8 * MIB + (tensors + 1) * (REDZONE_BYTES + layout_alignment());
 }
 
+static const struct shape *shape_at(const struct session *session, size_t index)
+{
+    return index < session->shape_total ? &session->shapes[index]
+                                        : &session->large_shapes[index - session->shape_total];
+}
+
 /* The most that each input has, of the hidden shapes, too, where that is not far too much. */
 static size_t most_of_inputs(const struct session *session, size_t *most)
 {
@@ -35,8 +41,8 @@ static size_t most_of_inputs(const struct session *session, size_t *most)
         most[i] = problem->input_count > FEW_INPUTS
                       ? 0
                       : HIDDEN_ELEMENTS * dtype_bytes(problem->inputs[i].dtype);
-        for (size_t k = 0; k < session->shape_total; k++) {
-            size_t bytes = session->shapes[k].layout.inputs[i].bytes;
+        for (size_t k = 0; k < session->shape_total + session->large_shape_count; k++) {
+            size_t bytes = shape_at(session, k)->layout.inputs[i].bytes;
             most[i] = bytes > most[i] ? bytes : most[i];
         }
         sum += page_up(most[i]) + PAGE_BYTES;
@@ -62,8 +68,8 @@ int session_open_region(struct session *session, struct err *err)
     size_t inputs = hidden_bytes(session->problem->input_count);
     size_t outputs = hidden_bytes(session->problem->output_count);
     inputs = each > inputs ? each : inputs;
-    for (size_t i = 0; i < session->shape_total; i++) {
-        const struct layout *layout = &session->shapes[i].layout;
+    for (size_t i = 0; i < session->shape_total + session->large_shape_count; i++) {
+        const struct layout *layout = &shape_at(session, i)->layout;
         inputs = layout->inputs_bytes > inputs ? layout->inputs_bytes : inputs;
         outputs = layout->outputs_bytes > outputs ? layout->outputs_bytes : outputs;
     }

@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 #include "eval/data/parallel.h"
-#include "eval/sets/sets.h"
+#include "eval/sets/large.h"
 
 #include <stdatomic.h>
 
@@ -22,6 +22,9 @@ enum {
     HIDDEN_SHAPES = 2,
     BEYOND_SHAPES = 3,
     SHAPES_MOST = SHAPES_MAX + HIDDEN_SHAPES + 1 + BEYOND_SHAPES,
+    LARGE_SHAPES = 2,
+    LARGE_SETS = 4,
+    LARGE_TURNS = 8, /* evaluations until they are of other shapes */
     BASELINES_MOST = BASELINES_MAX + 1
 };
 
@@ -67,6 +70,11 @@ struct session {
     size_t shape_total, beyond_shape, beyond_count;
     const struct shape *long_shape; /* small, with sums as long as the main shape's; or that */
     struct shape shapes[SHAPES_MOST];
+    uint64_t slices; /* bits of the dims that can be sliced; slice.c */
+    bool slices_known;
+    size_t large_shape_count;
+    struct shape large_shapes[LARGE_SHAPES], timed_shape; /* timed: the main one, for `large` */
+    struct set large[LARGE_SETS];                         /* large.c */
     size_t pool_count, case_count, refreshed;
     size_t
         drawn_ahead; /* sets that the definition's process draws by itself, and was not asked for */

@@ -17,41 +17,6 @@ static void set_assign(struct set *set, const struct shape *shape, enum distribu
     *set = (struct set){.shape = shape, .distribution = distribution};
 }
 
-void set_redraw(struct set *set)
-{
-    set->filled = set->drawn = set->expected = set->unfit = set->beside = false;
-    set->lower = LOWER_UNKNOWN;
-}
-
-void set_free(struct set *set)
-{
-    for (size_t i = 0; i < INPUTS_MAX; i++) {
-        mem_free(set->inputs[i]);
-        set->inputs[i] = NULL;
-    }
-    for (size_t i = 0; i < OUTPUTS_MAX; i++) {
-        mem_free(set->exact[i]);
-        set->exact[i] = NULL;
-    }
-    set_redraw(set);
-}
-
-void set_hand_over(const struct session *session, struct set *from, struct set *to)
-{
-    const struct layout *old = &from->shape->layout, *new = &to->shape->layout;
-    for (size_t i = 0; i < session->problem->input_count; i++)
-        if (to->inputs[i] == NULL && old->inputs[i].bytes == new->inputs[i].bytes) {
-            to->inputs[i] = from->inputs[i];
-            from->inputs[i] = NULL;
-        }
-    for (size_t i = 0; i < session->problem->output_count; i++)
-        if (to->exact[i] == NULL && old->outputs[i].elements == new->outputs[i].elements) {
-            to->exact[i] = from->exact[i];
-            from->exact[i] = NULL;
-        }
-    set_free(from);
-}
-
 /* One input alone is far from zero: two such factors would cancel in a product of theirs, for
  * honest kernels as well. One alone has few numbers that are not zero, or else hardly a product had
  * any. */

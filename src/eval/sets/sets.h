@@ -6,8 +6,10 @@
 #include "eval/data/draw.h"
 #include "eval/data/evaluation.h"
 #include "eval/reference/reference.h"
+#include "eval/sets/gather.h"
 
 struct session;
+struct view;
 
 struct session_options {
     const char *python;       /* or NULL */
@@ -48,6 +50,7 @@ struct set {
     unsigned char *inputs[INPUTS_MAX];
     double *exact[OUTPUTS_MAX];
     struct bound bounds[OUTPUTS_MAX];
+    struct view *view; /* of a large one: what is drawn and computed in its place; else NULL */
 };
 
 /* --- shapes.c --- */
@@ -61,6 +64,8 @@ int shape_shows(const struct session *session, const struct shape *shape);
 /* For the edge cases: the smallest of those that show most, or the largest where none does. */
 const struct shape *session_small_shape(const struct session *session);
 void session_make_long(struct session *session); /* after the spec's shapes, before a region */
+/* True before there is a region, and where that has room for the shape. */
+bool shape_fits(const struct session *session, const struct shape *shape);
 /* The same; and again, no larger than the region that was made for them. */
 int session_draw_hidden(struct session *session, size_t index, struct err *err) MUST_USE;
 void session_draw_beyond(struct session *session);
@@ -98,7 +103,9 @@ bool set_bounds_known(const struct session *session, const struct set *set);
 void set_known(const struct session *session, struct set *set); /* where they are */
 /* Kept between sets: the kernel would clear fresh pages for every one of them. */
 void *session_scratch(struct session *session, size_t index, size_t bytes);
-int set_expect(struct session *session, struct set *set, struct err *err) MUST_USE; /* _expect.c */
+int set_expect(struct session *session, struct set *set, struct err *err) MUST_USE; /* view.c */
+/* The same of one without a view: the definition computes all of it. expect.c */
+int set_expect_whole(struct session *session, struct set *set, struct err *err) MUST_USE;
 /* What sets of the pool lack, where wide.h's kernel is believed: the definition computes the next
  * one's part while the present one is bounded. What fails so is left to set_expect(). shared.c */
 void session_expect_shared(struct session *session);

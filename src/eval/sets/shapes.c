@@ -66,7 +66,7 @@ const struct shape *session_small_shape(const struct session *session)
 }
 
 /* Before the region is made for them all; and again, no larger than that. */
-static bool fits(const struct session *session, const struct shape *shape)
+bool shape_fits(const struct session *session, const struct shape *shape)
 {
     return session->slot_bytes == 0 ||
            (shape->layout.inputs_bytes + PAGE_BYTES <= session->slot_bytes &&
@@ -81,7 +81,7 @@ int session_draw_hidden(struct session *session, size_t index, struct err *err)
         if (problem_draw_dims(session->problem, random_seed(), &dims, err) != 0 ||
             shape_make(session, &dims, &shape, err) != 0)
             return -1;
-        if (fits(session, &shape)) {
+        if (shape_fits(session, &shape)) {
             session->shapes[session->shape_count + index] = shape;
             return 0;
         }
@@ -147,7 +147,7 @@ void session_draw_beyond(struct session *session)
         if (!problem_draw_beyond(session->problem, random_seed(), &wanted, &dims) ||
             shape_make(session, &dims, &shape, NULL) != 0)
             break;
-        if (!fits(session, &shape))
+        if (!shape_fits(session, &shape))
             continue;
         session->shapes[session->beyond_shape + i] = shape;
         if (count == 0)

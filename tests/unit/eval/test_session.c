@@ -379,7 +379,7 @@ static void test_workspaces(void **state)
 {
     static const char front[] = "/*---\nworkspace:\n  W: {shape: [K, N], dtype: float32}\n---*/\n";
     static const char large[] =
-        "/*---\nworkspace:\n  W: {shape: [K, N, 4000000], dtype: float32}\n---*/\n";
+        "/*---\nworkspace:\n  W: {shape: [K, N, 400000], dtype: float32}\n---*/\n";
     char source[300];
     snprintf(source, sizeof source, "%suses_workspace", front);
     assert_int_equal(measure(*state, source, "uses_workspace", EFFORT_FULL).verdict,

@@ -1,0 +1,164 @@
+/* Shapes of which every dim is at least as large as the main one's: what a kernel does where two
+ * dims are large at once shows there alone. */
+#include "eval/problem/private.h"
+
+#include "base/random.h"
+
+#include <math.h>
+
+/* Cheap enough whatever the main shape is. */
+static const double small_elements = 0x1p20, small_flops = 0x1p28;
+
+/* Where kernels change their ways: a number just over one of these is worth more than others. */
+static const int64_t thresholds[] = {16,   32,   64,   128,   256,   512,   640,   1024,
+                                     2048, 4096, 8192, 16384, 32768, 65536, 131072};
+
+/* How far a dim may go beyond the main shape; what is small and no batch is a kind, and stays. */
+static int64_t most_of(const struct problem *problem, size_t index, uint64_t batches)
+{
+    enum { BATCH_MORE = 8 };
+    const struct dim_spec *dim = &problem->dims[index];
+    int64_t number = problem->shapes[0].number[index], most = problem_beyond_most(problem, index);
+    bool fixed = dim->derived || (dim->hidden_high != 0 && dim->hidden_low == dim->hidden_high);
+    if (!fixed && most <= number && (batches >> index & 1) != 0)
+        most = number + BATCH_MORE;
+    return most > number ? most : number;
+}
+
+/* What follows from others is a dim as well: a larger stride makes an output smaller. */
+static bool is_large(const struct problem *problem, const struct names *dims)
+{
+    for (size_t i = 0; i < dims->count; i++)
+        if (dims->number[i] < problem->shapes[0].number[i])
+            return false;
+    return true;
+}
+
+/* Not a multiple of 16, and odd where `step` is 1. */
+static int64_t beside_multiples(int64_t number, int64_t step, int64_t most)
+{
+    if (step > 1)
+        number = (number + step - 1) / step * step;
+    else if (number % 2 == 0)
+        number++;
+    return number < most ? number : most;
+}
+
+/* Next to the main number, a little more each time it is asked. */
+static int64_t just_beyond(struct random *random, int64_t number)
+{
+    int64_t room = number / 64 + 4;
+    return number + 1 + (int64_t)random_below(random, (uint64_t)(room < 40 ? room : 40));
+}
+
+/* Just over the threshold that is `steps` above the number; the number itself: there is none. */
+static int64_t over_threshold(struct random *random, int64_t number, size_t steps)
+{
+    enum { COUNT = sizeof thresholds / sizeof thresholds[0], JUST = 12 };
+    size_t i = 0;
+    while (i < COUNT && thresholds[i] <= number)
+        i++;
+    i += steps;
+    return i < COUNT ? thresholds[i] + 1 + (int64_t)random_below(random, JUST) : number;
+}
+
+static bool affordable(const struct problem *problem, const struct names *dims, double times)
+{
+    const struct names *main_dims = &problem->shapes[0];
+    double flops, bytes, main_flops;
+    if (problem_work(problem, dims, &flops, &bytes, NULL) != 0 ||
+        problem_work(problem, main_dims, &main_flops, &bytes, NULL) != 0)
+        return false;
+    return problem_elements(problem, dims) <=
+               fmax(times * problem_elements(problem, main_dims), small_elements) &&
+           flops <= fmax(times * main_flops, small_flops);
+}
+
+static bool make(const struct problem *problem, const int64_t *numbers, struct names *dims)
+{
+    struct names given = {0};
+    for (size_t i = 0; i < problem->dim_count; i++)
+        if (!problem->dims[i].derived &&
+            names_set(&given, problem->dims[i].name, numbers[i], NULL) != 0)
+            return false;
+    return problem_dims(problem, &given, dims, NULL) == 0 && is_large(problem, dims);
+}
+
+struct drawing {
+    const struct problem *problem;
+    struct random random;
+    uint64_t batches;
+    double times;
+    int64_t step, numbers[DIMS_MAX];
+    struct names *dims; /* of these numbers */
+};
+
+static bool try_number(struct drawing *drawing, size_t index, int64_t wanted)
+{
+    int64_t kept = drawing->numbers[index];
+    int64_t most = most_of(drawing->problem, index, drawing->batches);
+    struct names tried;
+    if (most <= kept || wanted <= kept)
+        return false;
+    drawing->numbers[index] = beside_multiples(wanted, drawing->step, most);
+    if (make(drawing->problem, drawing->numbers, &tried) &&
+        affordable(drawing->problem, &tried, drawing->times)) {
+        *drawing->dims = tried;
+        return true;
+    }
+    drawing->numbers[index] = kept;
+    return false;
+}
+
+/* One dim after another, from any on, is taken over a threshold, as far as all of it is affordable;
+ * then one is made long and the others stay short. */
+static void stretch(struct drawing *drawing)
+{
+    enum { STEPS_MOST = 6 };
+    const struct problem *problem = drawing->problem;
+    struct random *random = &drawing->random;
+    size_t count = problem->dim_count, first = (size_t)random_below(random, count);
+    for (size_t k = 0; k < count; k++) {
+        size_t i = (first + k) % count, steps = 0;
+        if (random_below(random, 2) == 0)
+            steps = (size_t)random_below(random, STEPS_MOST);
+        while (!try_number(drawing, i, over_threshold(random, problem->shapes[0].number[i], steps)))
+            if (steps-- == 0)
+                break;
+    }
+    for (size_t k = 0; k < count; k++) {
+        size_t i = (first + k) % count;
+        int64_t quarter = drawing->numbers[i] / 4;
+        if (try_number(drawing, i,
+                       drawing->numbers[i] + quarter +
+                           (int64_t)random_below(random, (uint64_t)quarter + 1)))
+            return;
+    }
+}
+
+bool problem_draw_large(const struct problem *problem, uint64_t seed, uint64_t batches,
+                        double times, struct names *dims)
+{
+    enum { TRIES = 64, STEPS = 8, KIND_MOST = 16 };
+    struct drawing drawing = {.problem = problem, .batches = batches, .times = times, .dims = dims};
+    random_init(&drawing.random, seed);
+    for (int try = 0; try < TRIES; try++) {
+        /* A spec may demand multiples: the least that does. */
+        bool larger = false;
+        drawing.step = INT64_C(1) << (try * STEPS / TRIES);
+        for (size_t i = 0; i < problem->dim_count; i++) {
+            int64_t number = problem->shapes[0].number[i], most = most_of(problem, i, batches);
+            bool kind = number < KIND_MOST && random_below(&drawing.random, 2) == 0;
+            drawing.numbers[i] = number;
+            if (most > number && !kind)
+                drawing.numbers[i] =
+                    beside_multiples(just_beyond(&drawing.random, number), drawing.step, most);
+            larger = larger || drawing.numbers[i] > number;
+        }
+        if (!larger || !make(problem, drawing.numbers, dims) || !affordable(problem, dims, times))
+            continue;
+        stretch(&drawing);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,152 @@
+/* eval/sets/large: sets of shapes that are as large as the timed one in every dim, and of the timed
+ * one itself, of every distribution, at the cost of small ones (view.h). Without them a kernel that
+ * branches on its sizes is asked about the large ones on random inputs of the timed shape alone. */
+#include "eval/sets/large.h"
+
+#include "base/mem.h"
+#include "eval/sets/session.h"
+#include "eval/sets/view.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const double times_most = 1.75, times_least = 1.1;
+
+/* --- shapes --- */
+
+/* Inputs lie in memory twice. Who has a quarter of the machine's for them has no more. */
+static bool has_room(const struct shape *shape)
+{
+    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    return SLOTS * (double)shape->layout.inputs_bytes + (double)shape->layout.outputs_bytes <=
+           memory / 4.0;
+}
+
+static bool draw_shape(struct session *session, struct shape *shape)
+{
+    uint64_t batches =
+        session->slices_known ? session->slices : problem_may_be_sliced(session->problem);
+    const double times[] = {times_most, times_most, times_least};
+    struct names dims;
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        if (problem_draw_large(session->problem, random_seed(), batches, times[i], &dims) &&
+            shape_make(session, &dims, shape, NULL) == 0 && has_room(shape) &&
+            shape_fits(session, shape))
+            return true;
+    return false;
+}
+
+void session_draw_large(struct session *session)
+{
+    struct shape *shape = MEM_NEW(struct shape);
+    for (size_t i = 0; i < LARGE_SHAPES; i++) {
+        if (!draw_shape(session, shape))
+            continue;
+        session->large_shapes[session->large_shape_count++] = *shape;
+    }
+    mem_free(shape);
+    session->timed_shape = session->shapes[0];
+}
+
+/* --- sets --- */
+
+/* Which shape, in turns; how; by several distributions at once. */
+static const struct {
+    bool timed, mixed;
+    enum view_kind kind;
+} kinds[LARGE_SETS] = {{false, true, VIEW_EXPANDED},
+                       {false, false, VIEW_SAMPLED},
+                       {true, true, VIEW_EXPANDED},
+                       {true, false, VIEW_SAMPLED}};
+
+bool session_draws(const struct session *session, enum distribution distribution)
+{
+    bool own = session->problem->torch != NULL && distribution == DRAW_GIVEN;
+    return !own && (distribution != DRAW_FEW || session_few_applies(session));
+}
+
+static enum distribution any_distribution(struct session *session)
+{
+    for (;;) {
+        enum distribution found = (enum distribution)random_below(&session->random, DISTRIBUTIONS);
+        if (session_draws(session, found))
+            return found;
+    }
+}
+
+/* What the definition computes whole, once in a while: where it has shown to be quick. */
+static bool is_quick(const struct session *session, const struct shape *shape)
+{
+    static const double slow_ns = 0.5e9;
+    static const size_t elements_most = (size_t)1 << 24;
+    return session->exact_ns > 0.0 && session->exact_ns < slow_ns &&
+           shape->elements <= elements_most;
+}
+
+bool large_open(struct session *session, struct set *set, const struct shape *shape,
+                enum distribution distribution, enum view_kind kind, bool mixed)
+{
+    set_free(set);
+    *set = (struct set){.shape = shape, .distribution = distribution, .optional = true};
+    return view_open(session, set, kind, mixed) || is_quick(session, shape);
+}
+
+static const struct shape *shape_of(struct session *session, size_t index)
+{
+    if (kinds[index].timed)
+        return &session->timed_shape;
+    if (session->large_shape_count == 0)
+        return NULL;
+    return &session->large_shapes[index % session->large_shape_count];
+}
+
+/* Each shape is a new one now and then, and with it the sets of that shape. */
+static void renew(struct session *session)
+{
+    struct shape *shape = MEM_NEW(struct shape);
+    for (size_t i = 0; i < session->large_shape_count; i++)
+        if (draw_shape(session, shape))
+            session->large_shapes[i] = *shape;
+    for (size_t i = 0; i < LARGE_SETS; i++) {
+        struct set *set = &session->large[i];
+        set_free(set);
+        set->shape = NULL;
+    }
+    mem_free(shape);
+}
+
+void session_begin_large(struct session *session, bool all)
+{
+    if (!session->slices_known) {
+        session_find_slices(session);
+        renew(session); /* what was taken for a batch may be none */
+    } else if (all || session->refreshed % LARGE_TURNS == 0) {
+        renew(session);
+    }
+}
+
+struct set *session_next_large(struct session *session, size_t index)
+{
+    struct set *set = &session->large[index];
+    const struct shape *shape = shape_of(session, index);
+    if (shape == NULL)
+        return NULL;
+    if (set->shape != shape || set->view == NULL) {
+        if (!large_open(session, set, shape, any_distribution(session), kinds[index].kind,
+                        kinds[index].mixed))
+            return NULL;
+    } else if (set->view->kind == VIEW_SAMPLED) {
+        set->distribution = any_distribution(session);
+    }
+    if (set->view != NULL)
+        view_turn(session, set);
+    else
+        set_redraw(set);
+    return set;
+}
+
+void large_close(struct session *session)
+{
+    for (size_t i = 0; i < LARGE_SETS; i++)
+        set_free(&session->large[i]);
+}
