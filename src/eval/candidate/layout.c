@@ -13,7 +13,7 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, LARGE_PAGE = 2 << 20 };
 static const size_t region_most = (size_t)1 << 40;
 
 static size_t alignment = TENSOR_ALIGN;
@@ -97,45 +97,91 @@ int layout_make(const struct problem *problem, const struct names *dims,
     return 0;
 }
 
-bool layout_guard(struct layout *layout, enum guard guard, const struct region *region)
+/* Nearer to a guard than a page, each input at another distance: what is read behind that page is
+ * seen, and no alignment tells where the page ends that cannot be read. One that fills its pages
+ * has guards on both sides, and is near to either. */
+static size_t place_near(size_t last, size_t shift, size_t input)
 {
-    if (layout->input_count > region->alias_count)
-        return false;
+    size_t away = shift * (2 * input + 1) % PAGE, most = PAGE - alignment;
+    most = last < most ? last / alignment * alignment : most;
+    away = away < most ? away : most;
+    bool other_side = last < (size_t)2 * PAGE && shift / alignment % 2 == 1;
+    return other_side ? last - most + away - alignment * (away > 0) : last - away;
+}
+
+static bool fits(const struct layout *layout, const struct alias *aliases, bool tight)
+{
     for (size_t i = 0; i < layout->input_count; i++)
-        if (layout->inputs[i].bytes > region->aliases[i].bytes)
+        if (layout->inputs[i].bytes > aliases[i].bytes ||
+            (tight && layout->inputs[i].bytes + 2 * PAGE <= aliases[i].bytes))
             return false;
+    return true;
+}
+
+static const struct alias *choose(const struct layout *layout, const struct region *region,
+                                  size_t slot)
+{
+    if (layout->input_count > region->alias_count || slot >= region->alias_slots)
+        return NULL;
+    if (fits(layout, region->aliases[ALIAS_SLOTS + slot], true))
+        return region->aliases[ALIAS_SLOTS + slot];
+    return fits(layout, region->aliases[slot], false) ? region->aliases[slot] : NULL;
+}
+
+bool layout_guard(struct layout *layout, enum guard guard, const struct region *region, size_t slot,
+                  size_t shift)
+{
+    const struct alias *aliases = choose(layout, region, slot);
+    if (aliases == NULL)
+        return false;
     layout->guard = guard;
     for (size_t i = 0; i < layout->input_count; i++) {
         struct placed *placed = &layout->inputs[i];
-        const struct alias *alias = &region->aliases[i];
-        placed->offset = guard == GUARD_START ? alias->offset
-                                              : (alias->offset + alias->bytes - placed->bytes) /
-                                                    alignment * alignment;
+        const struct alias *alias = &aliases[i];
+        size_t from = alias->offset - slot * region->alias_slot_bytes;
+        size_t last = (alias->bytes - placed->bytes) / alignment * alignment;
+        placed->offset = from + (guard == GUARD_START ? 0
+                                 : guard == GUARD_END ? last
+                                                      : place_near(last, shift, i));
         layout->alias_shift[i] = alias->address - alias->offset;
-        layout->inputs_bytes = alias->offset + alias->bytes;
+        layout->inputs_bytes = from + alias->bytes;
     }
     return true;
 }
 
-void region_alias(struct region *region, const size_t *bytes, size_t count)
+/* From `address` on; where it ends. */
+static size_t alias_slot(const struct region *region, const size_t *bytes, size_t slot,
+                         size_t address, struct alias *aliases)
 {
-    size_t offset = 0, address = region->inputs_bytes + PAGE;
-    for (size_t i = 0; i < count; i++) {
-        struct alias *alias = &region->aliases[i];
-        *alias = (struct alias){offset, round_to(bytes[i] > 0 ? bytes[i] : 1, PAGE), address};
-        offset += alias->bytes;
-        address += alias->bytes + PAGE;
+    size_t offset = slot * region->alias_slot_bytes;
+    for (size_t i = 0; i < region->alias_count; i++) {
+        address = round_to(address, LARGE_PAGE) + slot * PAGE;
+        aliases[i] = (struct alias){
+            offset, round_to(bytes[i] > 0 ? bytes[i] : 1, PAGE) + slot * PAGE, address};
+        offset += aliases[i].bytes;
+        address += aliases[i].bytes + PAGE;
     }
     assert(offset <= region->inputs_bytes);
+    return address;
+}
+
+void region_alias(struct region *region, const size_t *most, const size_t *main, size_t count,
+                  size_t slots, size_t slot_bytes)
+{
+    size_t address = region->inputs_bytes + PAGE;
     region->alias_count = count;
+    region->alias_slots = slots;
+    region->alias_slot_bytes = slot_bytes;
+    for (size_t slot = 0; slot < slots; slot++) {
+        address = alias_slot(region, most, slot, address, region->aliases[slot]);
+        address = alias_slot(region, main, slot, address, region->aliases[ALIAS_SLOTS + slot]);
+    }
+    region->alias_end = address;
 }
 
 size_t region_alias_end(const struct region *region)
 {
-    if (region->alias_count == 0)
-        return region->inputs_bytes;
-    const struct alias *last = &region->aliases[region->alias_count - 1];
-    return last->address + last->bytes + PAGE;
+    return region->alias_count == 0 ? region->inputs_bytes : region->alias_end;
 }
 
 /* A memory file that nobody can shorten under our mapping. */

@@ -15,8 +15,9 @@ struct placed {
 };
 
 /* Where memory that a runner cannot read meets every input: nowhere; behind its end (less than
- * layout_alignment() bytes behind where its size is not a multiple of that); before its start. */
-enum guard { GUARD_NONE, GUARD_END, GUARD_START };
+ * layout_alignment() bytes behind where its size is not a multiple of that); before its start; at
+ * the end of the page that its last byte lies in, wherever that is there. */
+enum guard { GUARD_NONE, GUARD_END, GUARD_START, GUARD_NEAR };
 
 /* One shape's tensors: inputs relative to a slot of the input region; outputs, then workspaces, in
  * the output region. Every tensor is 64-byte aligned with a red zone before and after. `shift`
@@ -45,23 +46,30 @@ struct alias {
     uint64_t offset, bytes, address;
 };
 
+/* Of each slot two: as large as an input ever is, and as the main shape's are. */
+enum { ALIAS_SLOTS = 2, ALIAS_SETS = 2 * ALIAS_SLOTS };
+
 struct region {
     int inputs_fd;      /* ours: read and write */
     int inputs_read_fd; /* the same memory opened O_RDONLY: all that a runner is given */
     int outputs_fd;
     unsigned char *inputs, *outputs; /* our mappings */
     size_t inputs_bytes, outputs_bytes;
-    size_t alias_count;
-    struct alias aliases[INPUTS_MAX]; /* of the inputs, in order */
+    size_t alias_count, alias_slots, alias_slot_bytes, alias_end;
+    struct alias aliases[ALIAS_SETS][INPUTS_MAX]; /* of the inputs, in order */
 };
-/* Gives every input whole pages for `bytes`, from the region's start on. Before it is first used.
- */
-void region_alias(struct region *region, const size_t *bytes, size_t count);
+/* Gives every input whole pages in each slot: for the `most` bytes that it ever has, and for those
+ * of the `main` shape, so that a guard is on both of its sides. In the first slot at a multiple of
+ * 2 MiB, in the second with a page more, 4 KiB off such a multiple. Before it is first used. */
+void region_alias(struct region *region, const size_t *most, const size_t *main, size_t count,
+                  size_t slots, size_t slot_bytes);
 /* Bytes of the inputs' addresses, aliases and the pages around them included. */
 size_t region_alias_end(const struct region *region);
-/* Places the inputs of a layout anew, where the region has aliases: against the end or the start of
- * each. False: one does not fit. */
-bool layout_guard(struct layout *layout, enum guard guard, const struct region *region);
+/* Places the inputs of a layout of this slot anew, where the region has aliases: against the end or
+ * the start of each, or, by `shift` (as layout_make()), nearer to its end than a page. False: one
+ * does not fit. */
+bool layout_guard(struct layout *layout, enum guard guard, const struct region *region, size_t slot,
+                  size_t shift);
 int region_open(size_t inputs_bytes, size_t outputs_bytes, struct region *region,
                 struct err *err) MUST_USE;
 void region_close(struct region *region);

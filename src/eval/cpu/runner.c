@@ -67,9 +67,11 @@ UNSANITIZED static void say_guard(uint64_t offset)
 static bool is_input(const struct control *control, uint64_t offset)
 {
     bool input = offset < control->inputs_bytes;
-    for (uint32_t i = 0; i < control->alias_count && i < INPUTS_MAX; i++)
-        input |= offset >= control->aliases[i].address &&
-                 offset < control->aliases[i].address + control->aliases[i].bytes;
+    for (uint32_t set = 0; set < ALIAS_SETS; set++)
+        for (uint32_t i = 0; i < control->alias_count && i < INPUTS_MAX; i++) {
+            const struct alias *alias = &control->aliases[set][i];
+            input |= offset >= alias->address && offset < alias->address + alias->bytes;
+        }
     return input;
 }
 
@@ -143,24 +145,44 @@ static void map_over(unsigned char *at, int fd, size_t offset, size_t bytes, int
         give_up("mmap of %zu bytes: %s", bytes, strerror(errno));
 }
 
+/* The page tables are filled here, so that no timed call faults on memory that was there before.
+ * Large pages: no effect unless the machine's shmem_enabled allows them; a hint in any case. */
+static void map_alias(const struct runner *runner, const struct alias *alias)
+{
+    unsigned char *at = (unsigned char *)(uintptr_t)runner->inputs + alias->address;
+    map_over(at, WIRE_INPUTS, alias->offset, alias->bytes, PROT_READ);
+    (void)madvise(at, alias->bytes, MADV_HUGEPAGE);
+    (void)madvise(at, alias->bytes, 22 /* MADV_POPULATE_READ, Linux 5.14 */);
+}
+
+/* The first output of a call without a shift lies at a multiple of 2 MiB, as the first inputs do.
+ */
+static size_t place_outputs(const unsigned char *base, size_t inputs)
+{
+    const size_t large_page = (size_t)2 << 20;
+    size_t end = (size_t)(uintptr_t)base + inputs + WIRE_PAGE;
+    size_t up = (end + large_page - 1) / large_page * large_page;
+    return up + large_page - REDZONE_BYTES - (size_t)(uintptr_t)base;
+}
+
 /* Inputs, then the inputs again, each between pages without rights, then the outputs. */
 static void map_tensors(struct runner *runner)
 {
     const struct control *control = runner->control;
     size_t inputs =
         control->alias_end > control->inputs_bytes ? control->alias_end : control->inputs_bytes;
-    runner->bytes = inputs + WIRE_PAGE + control->outputs_bytes + WIRE_PAGE;
+    runner->bytes = inputs + ((size_t)4 << 20) + control->outputs_bytes + WIRE_PAGE;
     unsigned char *base = reserve(runner->bytes);
     runner->inputs = base;
-    runner->outputs = base + inputs + WIRE_PAGE;
+    runner->outputs = base + place_outputs(base, inputs);
     map_over(base, WIRE_INPUTS, 0, control->inputs_bytes, PROT_READ);
-    for (uint32_t i = 0; i < control->alias_count && i < INPUTS_MAX; i++)
-        map_over(base + control->aliases[i].address, WIRE_INPUTS, control->aliases[i].offset,
-                 control->aliases[i].bytes, PROT_READ);
+    for (uint32_t set = 0; set < ALIAS_SETS; set++)
+        for (uint32_t i = 0; i < control->alias_count && i < INPUTS_MAX; i++)
+            if (control->aliases[set][i].bytes > 0)
+                map_alias(runner, &control->aliases[set][i]);
     map_over(runner->outputs, WIRE_OUTPUTS, 0, control->outputs_bytes, PROT_READ | PROT_WRITE);
 }
 
-/* The page tables are filled here, so that no timed call faults on memory that was there before. */
 static void set_up(struct runner *runner)
 {
     runner->control = map_shared(WIRE_CONTROL, sizeof *runner->control, PROT_READ, MAP_POPULATE);
@@ -172,7 +194,6 @@ static void set_up(struct runner *runner)
     set_cores(control);
     map_tensors(runner);
     void *inputs = (void *)(uintptr_t)runner->inputs, *outputs = runner->outputs;
-    /* No effect unless the machine's shmem_enabled allows it; a hint in any case. */
     (void)madvise(inputs, control->inputs_bytes, MADV_HUGEPAGE);
     (void)madvise(outputs, control->outputs_bytes, MADV_HUGEPAGE);
     (void)madvise(inputs, control->inputs_bytes, 22 /* MADV_POPULATE_READ, Linux 5.14 */);

@@ -35,8 +35,9 @@ struct control {
     uint64_t inputs_bytes, outputs_bytes;
     uint64_t memory_bytes; /* what it may map besides the regions */
     char artifact[WIRE_PATH_MAX];
-    uint32_t alias_count; /* of the region: the inputs once more, among pages without rights */
-    struct alias aliases[INPUTS_MAX];
+    /* Of the region: the inputs once more for each slot, among pages without rights. */
+    uint32_t alias_count;
+    struct alias aliases[ALIAS_SETS][INPUTS_MAX];
     uint64_t alias_end; /* where these end */
     struct wire_call call;
 };

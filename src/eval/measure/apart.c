@@ -42,7 +42,8 @@ static struct watched any_input(struct bench *bench, const struct layout *layout
 {
     struct random *random = &bench->session->random;
     const struct placed *placed = &layout->inputs[input % layout->input_count];
-    uint64_t from = bench->slot * bench->session->slot_bytes + placed->offset;
+    uint64_t from = bench->slot * bench->session->slot_bytes + placed->offset +
+                    layout->alias_shift[input % layout->input_count];
     if (placed->elements == 0)
         return (struct watched){from, 1, true};
     unsigned bytes = (unsigned)(placed->bytes / placed->elements);

@@ -132,8 +132,6 @@ int bench_check_once(struct bench *bench, struct set *set, struct outcome *outco
     if (call_held(bench, &arrangement, is_cold(bench, set), outcome, err) != 0)
         return guard_hit(bench, set, &arrangement) ? 0 : bench_failed(bench, err);
     bench_saw(bench, set);
-    if (arrangement.layout.guard != GUARD_NONE) /* it has touched other pages than a timed call's */
-        bench->warm &= ~(1U << bench->slot);
     call_verify(bench, set, &arrangement);
     return 0;
 }

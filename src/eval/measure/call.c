@@ -6,6 +6,7 @@
 #include "eval/data/noise.h"
 #include "eval/data/timeline.h"
 #include "eval/measure/accuracy.h"
+#include "eval/measure/fence.h"
 #include "eval/measure/guard.h"
 #include "eval/measure/low_bits.h"
 #include "eval/measure/session_private.h"
@@ -18,6 +19,17 @@ enum { TRUSTED_TIMEOUT_MS = 120000 }; /* a definition may be as slow as it likes
 
 /* --- where --- */
 
+/* None in a quarter of the calls: tensors begin where large pages do. Else rather a small one: who
+ * reads on behind an input reads as far as a vector, or as a row. */
+static size_t draw_shift(struct random *random)
+{
+    enum { EXACT = 4, SCALES = 4 };
+    size_t places = PAGE_BYTES / layout_alignment();
+    if (random_below(random, EXACT) == 0)
+        return 0;
+    return layout_alignment() * (random_below(random, places) >> random_below(random, SCALES));
+}
+
 int bench_arrange(struct bench *bench, const struct shape *shape, struct arrangement *arrangement,
                   struct err *err)
 {
@@ -26,8 +38,7 @@ int bench_arrange(struct bench *bench, const struct shape *shape, struct arrange
     /* Half of the calls find new bytes where the call before found its own. */
     if (!bench->follows && random_below(&session->random, 2) == 0) {
         bench->slot = random_below(&session->random, SLOTS);
-        bench->shift =
-            layout_alignment() * random_below(&session->random, PAGE_BYTES / layout_alignment());
+        bench->shift = draw_shift(&session->random);
     }
     if (bench->slot_forced)
         bench->slot = bench->slot_wanted;
@@ -49,62 +60,6 @@ int bench_arrange(struct bench *bench, const struct shape *shape, struct arrange
 
 /* --- before --- */
 
-/* Visits the bytes that belong to no tensor, [from, to), in order. */
-static void each_gap(const struct placed *placed, size_t count, size_t *cursor,
-                     void (*visit)(void *context, size_t from, size_t to), void *context)
-{
-    for (size_t i = 0; i < count; i++) {
-        visit(context, *cursor, placed[i].offset);
-        *cursor = placed[i].offset + placed[i].bytes;
-    }
-}
-
-struct fence {
-    unsigned char *base;
-    size_t end;                   /* of what is looked at, of outputs */
-    const unsigned char *pattern; /* GUARD_BYTES */
-    size_t broken;                /* offset of the first wrong byte, when checked */
-    bool intact;
-};
-
-static void fill_gap(void *context, size_t from, size_t to)
-{
-    struct fence *fence = (struct fence *)context;
-    while (from < to) {
-        size_t at = from % GUARD_BYTES;
-        size_t length = to - from < GUARD_BYTES - at ? to - from : GUARD_BYTES - at;
-        memcpy(fence->base + from, fence->pattern + at, length);
-        from += length;
-    }
-}
-
-static void check_gap(void *context, size_t from, size_t to)
-{
-    struct fence *fence = (struct fence *)context;
-    while (from < to && fence->intact) {
-        size_t at = from % GUARD_BYTES;
-        size_t length = to - from < GUARD_BYTES - at ? to - from : GUARD_BYTES - at;
-        if (memcmp(fence->base + from, fence->pattern + at, length) != 0) {
-            fence->intact = false;
-            while (fence->base[from] == fence->pattern[from % GUARD_BYTES])
-                from++;
-            fence->broken = from;
-        }
-        from += length;
-    }
-}
-
-/* Of a generator of its own: the subject sees one, and could compute what comes next. */
-static void new_pattern(unsigned char pattern[GUARD_BYTES])
-{
-    struct random own;
-    random_init(&own, random_seed());
-    for (size_t i = 0; i < GUARD_BYTES; i += sizeof(uint64_t)) {
-        uint64_t bits = random_next(&own);
-        memcpy(pattern + i, &bits, sizeof bits);
-    }
-}
-
 void call_place(struct bench *bench, const struct set *set, const struct arrangement *arrangement)
 {
     struct session *session = bench->session;
@@ -114,9 +69,13 @@ void call_place(struct bench *bench, const struct set *set, const struct arrange
                           .pattern = pattern};
     size_t cursor = 0;
     uint64_t begun = timeline_begin();
-    new_pattern(pattern); /* whoever reads past an input gets something new each time */
-    each_gap(layout->inputs, layout->input_count, &cursor, fill_gap, &fence);
-    fill_gap(&fence, cursor, layout->inputs_bytes);
+    fence_pattern(pattern); /* whoever reads past an input gets something new each time */
+    if (layout->guard != GUARD_NONE) {
+        guard_visit(layout, fence_fill, &fence);
+    } else {
+        fence_gaps(layout->inputs, layout->input_count, &cursor, fence_fill, &fence);
+        fence_fill(&fence, cursor, layout->inputs_bytes);
+    }
     guard_fill(bench, layout, fence.base);
     for (size_t i = 0; i < layout->input_count; i++)
         set_put(session, set, i, fence.base + layout->inputs[i].offset);
@@ -127,8 +86,8 @@ static void visit_outputs(const struct layout *layout,
                           void (*visit)(void *context, size_t from, size_t to), struct fence *fence)
 {
     size_t cursor = 0;
-    each_gap(layout->outputs, layout->output_count, &cursor, visit, fence);
-    each_gap(layout->workspaces, layout->workspace_count, &cursor, visit, fence);
+    fence_gaps(layout->outputs, layout->output_count, &cursor, visit, fence);
+    fence_gaps(layout->workspaces, layout->workspace_count, &cursor, visit, fence);
     visit(fence, cursor, fence->end);
 }
 
@@ -138,8 +97,8 @@ static void poison(struct bench *bench, const struct layout *layout)
     unsigned char *base = bench->outputs;
     const struct problem *problem = session->problem;
     struct fence fence = {.base = base, .end = bench->outputs_fenced, .pattern = bench->guard};
-    new_pattern(bench->guard);
-    visit_outputs(layout, fill_gap, &fence);
+    fence_pattern(bench->guard);
+    visit_outputs(layout, fence_fill, &fence);
     for (size_t i = 0; i < layout->output_count; i++)
         draw_poison(random_seed(), problem->outputs[i].dtype, layout->outputs[i].elements,
                     base + layout->outputs[i].offset);
@@ -171,8 +130,8 @@ static void poison_there(struct bench *bench, const struct layout *layout, struc
     struct session *session = bench->session;
     struct fence fence = {
         .base = bench->outputs, .end = bench->outputs_fenced, .pattern = bench->guard};
-    new_pattern(bench->guard);
-    visit_outputs(layout, fill_gap, &fence);
+    fence_pattern(bench->guard);
+    visit_outputs(layout, fence_fill, &fence);
     call->poison_seed = random_seed() | 1;
     for (size_t i = 0; i < layout->input_count; i++)
         call->poison[i].bytes = is_free(session->problem, i) ? layout->inputs[i].bytes : 0;
@@ -202,8 +161,9 @@ static void flush(const struct bench *bench, const struct arrangement *arrangeme
     struct names facts = session->lane->facts;
     if (!expr_lookup_names(&facts, "l3_bytes", &cache) || cache <= 0)
         cache = INT64_C(64) << 20;
-    flush_bytes(session->region.inputs + arrangement->slot_offset, layout->inputs_bytes,
-                (size_t)cache);
+    for (size_t i = 0; i < layout->input_count; i++)
+        flush_bytes(session->region.inputs + arrangement->slot_offset + layout->inputs[i].offset,
+                    layout->inputs[i].bytes, (size_t)cache);
     flush_bytes(bench->outputs, layout->outputs_bytes, (size_t)cache);
 }
 
@@ -380,7 +340,7 @@ static bool fences_stand(struct bench *bench, const struct layout *layout)
                           .end = bench->outputs_fenced,
                           .pattern = bench->guard,
                           .intact = true};
-    visit_outputs(layout, check_gap, &fence);
+    visit_outputs(layout, fence_check, &fence);
     if (!fence.intact) {
         struct nearest nearest = nearest_tensor(bench, layout, fence.broken);
         bench_reject(

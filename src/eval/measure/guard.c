@@ -1,8 +1,9 @@
-/* eval/measure/guard: reads outside of an input. In some calls of the checks the inputs lie against
- * pages that the subject cannot read: behind the end of each in one call, before its start in
- * another. Where a tensor's end is nearer to its last page's end than the alignment lets it come,
- * and on the side that is not guarded, numbers lie that spoil a result: NaN in the one call, the
- * largest of both signs in the other, since a maximum may pass a NaN over. */
+/* eval/measure/guard: reads outside of an input. In every call each input lies on pages of its own,
+ * and the one behind its last cannot be read. In some calls of the checks the inputs lie against
+ * such pages: behind the end of each in one call, before its start in another. Where a tensor's end
+ * is nearer to its last page's end than the alignment lets it come, and on the side that is not
+ * guarded, numbers lie that spoil a result: NaN in the one call, the largest of both signs in the
+ * other, since a maximum may pass a NaN over. */
 #include "eval/measure/guard.h"
 
 #include "eval/measure/session_private.h"
@@ -26,12 +27,33 @@ enum guard guard_of_main(size_t slot)
     return slot == 0 ? GUARD_END : GUARD_START;
 }
 
-/* The aliases are of the first slot. */
+/* Every call of such a subject, timed ones too: by what page an input ends at, nobody can tell
+ * where it is safe to read on. A baseline that is called before there is a subject lies as it will.
+ */
 void guard_arrange(struct bench *bench, struct layout *layout)
 {
-    if (bench->guarded != GUARD_NONE && bench->subject != NULL && bench->subject->guards &&
-        layout_guard(layout, bench->guarded, bench->region))
-        bench->slot = 0;
+    bool guards =
+        bench->subject != NULL ? bench->subject->guards : !lane_is_apart(bench->session->lane);
+    enum guard guard = bench->guarded != GUARD_NONE ? bench->guarded : GUARD_NEAR;
+    if (guards)
+        (void)layout_guard(layout, guard, bench->region, bench->slot, bench->shift);
+}
+
+/* Around each input, as far as anybody reads by mistake: not all that a larger shape would fill. */
+void guard_visit(const struct layout *layout, void (*visit)(void *context, size_t from, size_t to),
+                 void *context)
+{
+    enum { AROUND = 16 * PAGE_BYTES };
+    size_t cursor = 0;
+    for (size_t i = 0; i < layout->input_count; i++) {
+        const struct placed *placed = &layout->inputs[i];
+        size_t end = placed->offset + placed->bytes;
+        size_t next = i + 1 < layout->input_count ? placed[1].offset : layout->inputs_bytes;
+        size_t from = placed->offset > cursor + AROUND ? placed->offset - AROUND : cursor;
+        cursor = end + AROUND < next ? end + AROUND : next;
+        visit(context, from, placed->offset);
+        visit(context, end, cursor);
+    }
 }
 
 /* --- what lies between a tensor and its guards --- */
@@ -77,7 +99,8 @@ void guard_fill(struct bench *bench, const struct layout *layout, unsigned char 
     bool apart = bench->subject != NULL && !bench->subject->guards && bench->subject->device_clock;
     if (bench->guarded != GUARD_NONE && apart)
         fill_gaps(bench, layout, base);
-    for (size_t i = 0; i < layout->input_count && layout->guard != GUARD_NONE; i++) {
+    bool filled = layout->guard == GUARD_END || layout->guard == GUARD_START;
+    for (size_t i = 0; i < layout->input_count && filled; i++) {
         enum dtype dtype = session->problem->inputs[i].dtype;
         const struct placed *placed = &layout->inputs[i];
         size_t end = placed->offset + placed->bytes, bytes = dtype_bytes(dtype);
@@ -91,12 +114,14 @@ void guard_fill(struct bench *bench, const struct layout *layout, unsigned char 
 /* --- the verdict --- */
 
 /* "element 64 of B, which has elements 0 to 63", of the input that is nearest. */
-static void describe(const struct problem *problem, const struct layout *layout, size_t offset,
-                     struct buf *text)
+static void describe(const struct problem *problem, const struct arrangement *arrangement,
+                     size_t offset, struct buf *text)
 {
+    const struct layout *layout = &arrangement->layout;
+    const size_t slot = arrangement->slot_offset;
     size_t nearest = 0, least = SIZE_MAX;
     for (size_t i = 0; i < layout->input_count; i++) {
-        size_t start = layout->inputs[i].offset + layout->alias_shift[i];
+        size_t start = slot + layout->inputs[i].offset + layout->alias_shift[i];
         size_t end = start + layout->inputs[i].bytes;
         size_t away = offset >= end ? offset - end : start - offset;
         nearest = away < least ? i : nearest;
@@ -104,7 +129,7 @@ static void describe(const struct problem *problem, const struct layout *layout,
     }
     const struct placed *placed = &layout->inputs[nearest];
     int64_t bytes = (int64_t)dtype_bytes(problem->inputs[nearest].dtype);
-    int64_t at = (int64_t)offset - (int64_t)(placed->offset + layout->alias_shift[nearest]);
+    int64_t at = (int64_t)offset - (int64_t)(slot + placed->offset + layout->alias_shift[nearest]);
     buf_addf(text, "read out of bounds: element %lld of %s, which has elements 0 to %zu",
              (long long)(at >= 0 ? at / bytes : (at + 1) / bytes - 1),
              problem->inputs[nearest].name, placed->elements - 1);
@@ -115,13 +140,13 @@ bool guard_hit(struct bench *bench, const struct set *set, const struct arrangem
     if (arrangement->layout.guard == GUARD_NONE || bench->subject == NULL || !bench->subject->hit)
         return false;
     BUF_LOCAL(text, 400);
-    describe(bench->session->problem, &arrangement->layout, bench->subject->hit_offset, &text);
+    describe(bench->session->problem, arrangement, bench->subject->hit_offset, &text);
     for (size_t i = 0; i < set->shape->dims.count; i++)
         buf_addf(&text, "%s%s=%lld", i > 0 ? ", " : " at ", set->shape->dims.name[i],
                  (long long)set->shape->dims.number[i]);
     bench_close(bench);
     bench_reject(bench, VERDICT_REJECTED, arena_strdup(bench->arena, buf_text(&text)),
-                 "In some calls the memory next to each input cannot be read. Loads may not touch "
+                 "The page behind each input's last one cannot be read. Loads may not touch "
                  "it, whatever becomes of the value.\n");
     return true;
 }

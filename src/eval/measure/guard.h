@@ -9,6 +9,9 @@ enum guard guard_of_case(const struct session *session, size_t index);
 enum guard guard_of_main(size_t slot);
 /* Re-arranges for bench->guarded, where the subject can and it fits. */
 void guard_arrange(struct bench *bench, struct layout *layout);
+/* What lies around the inputs of a layout that was, in order. */
+void guard_visit(const struct layout *layout, void (*visit)(void *context, size_t from, size_t to),
+                 void *context);
 /* Behind (and before) each input, up to the guards: numbers that spoil what they are used in. */
 void guard_fill(struct bench *bench, const struct layout *layout, unsigned char *base);
 /* True where the subject died of reading out of bounds: that is the verdict now. */

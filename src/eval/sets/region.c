@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "eval/sets/session.h"
 
+#include <assert.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -45,7 +46,7 @@ static size_t most_of_inputs(const struct session *session, size_t *most)
             size_t bytes = shape_at(session, k)->layout.inputs[i].bytes;
             most[i] = bytes > most[i] ? bytes : most[i];
         }
-        sum += page_up(most[i]) + PAGE_BYTES;
+        sum += page_up(most[i]) + PAGE_BYTES; /* of a second slot: ALIAS_SLOTS */
     }
     return sum;
 }
@@ -64,7 +65,7 @@ static int check_memory(double bytes, struct err *err)
 
 int session_open_region(struct session *session, struct err *err)
 {
-    size_t most[INPUTS_MAX], each = most_of_inputs(session, most);
+    size_t most[INPUTS_MAX], main[INPUTS_MAX], each = most_of_inputs(session, most);
     size_t inputs = hidden_bytes(session->problem->input_count);
     size_t outputs = hidden_bytes(session->problem->output_count);
     inputs = each > inputs ? each : inputs;
@@ -83,7 +84,11 @@ int session_open_region(struct session *session, struct err *err)
     if ((!asks_itself && check_memory(bytes, err) != 0) ||
         region_open(inputs_bytes, outputs_bytes, &session->region, err) != 0)
         return -1;
-    region_alias(&session->region, most, session->problem->input_count);
+    static_assert((int)SLOTS == (int)ALIAS_SLOTS, "each slot has aliases");
+    for (size_t i = 0; i < session->problem->input_count; i++)
+        main[i] = session->shapes[0].layout.inputs[i].bytes;
+    region_alias(&session->region, most, main, session->problem->input_count, SLOTS,
+                 session->slot_bytes);
     return 0;
 }
 

@@ -69,42 +69,72 @@ static void test_guards(void **state)
 {
     static const struct {
         enum guard guard;
-    } cases[] = {{GUARD_END}, {GUARD_START}};
+        size_t slot, shift;
+    } cases[] = {{GUARD_END, 0, 0},     {GUARD_START, 0, 128}, {GUARD_NEAR, 0, 0},
+                 {GUARD_NEAR, 0, 64},   {GUARD_NEAR, 0, 4032}, {GUARD_START, 1, 0},
+                 {GUARD_END, 1, 1024},  {GUARD_NEAR, 1, 0},    {GUARD_NEAR, 1, 128},
+                 {GUARD_NEAR, 1, 2048}, {GUARD_NEAR, 1, 4032}};
     struct problem *problem = parse_problem(parse_spec);
     struct region region = {.inputs_bytes = 1 << 20};
-    size_t most[INPUTS_MAX];
+    size_t most[INPUTS_MAX], main[INPUTS_MAX] = {1, 1};
     struct layout layout;
     struct err err;
     (void)state;
     assert_int_equal(layout_make(problem, &problem->shapes[0], NULL, NULL, 128, &layout, &err), 0);
-    assert_false(layout_guard(&layout, GUARD_END, &region)); /* it has no aliases */
+    assert_false(layout_guard(&layout, GUARD_END, &region, 0, 0)); /* it has no aliases */
     for (size_t i = 0; i < layout.input_count; i++)
         most[i] = layout.inputs[i].bytes + 4096 * (i % 2);
-    region_alias(&region, most, layout.input_count);
+    region_alias(&region, most, main, layout.input_count, 2, 1 << 19);
     layout.inputs[0].bytes -= 4; /* as a size that is no multiple of the alignment */
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct call call;
-        assert_true(layout_guard(&layout, cases[k].guard, &region));
-        call_make(&layout, 0, 77, &call);
+        const size_t slot = cases[k].slot, at = slot << 19;
+        assert_true(layout_guard(&layout, cases[k].guard, &region, slot, cases[k].shift));
+        call_make(&layout, at, 77, &call);
         assert_true(call.guarded);
         size_t last = region.inputs_bytes;
         for (size_t i = 0; i < layout.input_count; i++) {
-            const struct alias *alias = &region.aliases[i];
+            const struct alias *alias = &region.aliases[slot][i];
             size_t start = call.alias_offsets[i], end = start + layout.inputs[i].bytes;
             assert_int_equal(start % TENSOR_ALIGN, 0);
-            assert_int_equal(start - alias->address, layout.inputs[i].offset - alias->offset);
+            assert_int_equal(start - alias->address, at + layout.inputs[i].offset - alias->offset);
+            assert_int_equal(alias->address % (2 << 20), slot * 4096);
             assert_true(alias->address - last >= 4096); /* a page without rights between */
             assert_true(alias->address <= start && end <= alias->address + alias->bytes);
             if (cases[k].guard == GUARD_END)
                 assert_true(alias->address + alias->bytes - end < TENSOR_ALIGN);
-            else
+            else if (cases[k].guard == GUARD_START)
                 assert_int_equal(start, alias->address);
+            else /* no whole page behind its own can be read */
+                assert_true(alias->address + alias->bytes - end < 4096);
+            if (cases[k].guard == GUARD_NEAR && slot == 1 && cases[k].shift == 128)
+                assert_int_equal((alias->address + alias->bytes - end) / 64, 2 * (2 * i + 1));
             last = alias->address + alias->bytes;
         }
-        assert_true(region_alias_end(&region) - last >= 4096);
+        if (slot == 1)
+            assert_true(region_alias_end(&region) - last >= 4096);
     }
+    /* As the main shape: guards on both sides, in the first slot from a large page's start on. */
+    for (size_t i = 0; i < layout.input_count; i++) {
+        main[i] = 2 * 4096;
+        layout.inputs[i].bytes = main[i] - 128;
+        most[i] = 9 * 4096;
+    }
+    region_alias(&region, most, main, layout.input_count, 2, 1 << 19);
+    for (size_t shift = 0; shift < 4096; shift += 64)
+        for (size_t slot = 0; slot < 2; slot++) {
+            assert_true(layout_guard(&layout, GUARD_NEAR, &region, slot, shift));
+            for (size_t i = 0; i < layout.input_count; i++) {
+                const struct alias *alias = &region.aliases[2 + slot][i];
+                size_t start =
+                    (slot << 19) + layout.inputs[i].offset + layout.alias_shift[i] - alias->address;
+                assert_true(start < 2 * 4096);
+                assert_true(start + layout.inputs[i].bytes + 4096 > alias->bytes);
+                assert_true(start + layout.inputs[i].bytes <= alias->bytes);
+            }
+        }
     layout.inputs[1].bytes = most[1] + 8192;
-    assert_false(layout_guard(&layout, GUARD_END, &region));
+    assert_false(layout_guard(&layout, GUARD_END, &region, 0, 0));
     problem_free(problem);
 }
 

@@ -350,6 +350,11 @@ static void reads_past_inputs_are_found(void **state)
         int64_t at; /* byte that was read, from the start of input `input`; no hit: -1000 */
         size_t input;
     } cases[] = {{"", GUARD_END, -1000, 0},
+                 {"", GUARD_NEAR, -1000, 0},
+                 {"s = A[21 + 11];", GUARD_NEAR, -1000, 0}, /* the same page */
+                 {"s = A[21 + 11 + 16 * 2];", GUARD_NEAR, 128 + 128, 0},
+                 {"s = B[16 * 2];", GUARD_NEAR, -1000, 1},
+                 {"s = B[16 * 7];", GUARD_NEAR, 7 * 64, 1},
                  {"", GUARD_START, -1000, 0},
                  {"s = A[21 + 11];", GUARD_END, 128, 0},
                  {"s = A[21 + 10];", GUARD_END, -1000, 0},
@@ -363,7 +368,8 @@ static void reads_past_inputs_are_found(void **state)
                   GUARD_END, 64, 1}};
     const struct layout plain = kit.layout;
     (void)state;
-    region_alias(&kit.region, (const size_t[]){plain.inputs[0].bytes, plain.inputs[1].bytes}, 2);
+    const size_t bytes[] = {plain.inputs[0].bytes, plain.inputs[1].bytes};
+    region_alias(&kit.region, bytes, bytes, 2, 1, 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[1024];
         struct layout layout = plain;
@@ -371,7 +377,7 @@ static void reads_past_inputs_are_found(void **state)
                  "#include <sys/mman.h>\n%s{ volatile float s = 0; %s (void)s;\n {" KIT_RIGHT "} }",
                  KIT_SIGNATURE, cases[i].body);
         if (cases[i].guard != GUARD_NONE)
-            assert_true(layout_guard(&layout, cases[i].guard, &kit.region));
+            assert_true(layout_guard(&layout, cases[i].guard, &kit.region, 0, 128));
         memmove(kit.region.inputs + layout.inputs[1].offset,
                 kit.region.inputs + kit.layout.inputs[1].offset, layout.inputs[1].bytes);
         memmove(kit.region.inputs + layout.inputs[0].offset,

