@@ -240,7 +240,7 @@ class Referee:
             found.setdefault("case", place)
             found.setdefault("dims", {d: dims[d] for d in spec.free})
             found.setdefault("inputs", kind)
-            found.setdefault("all", []).append({d: dims[d] for d in dims})
+            found.setdefault("all", []).append({d: dims[d] for d in spec.free})
             if not every or why in ("hangs", "crashes", "faults", "died"):
                 children.pop(name).end()
 

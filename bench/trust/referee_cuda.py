@@ -294,7 +294,7 @@ def run(job):
                 if found["verdict"] != "wrong":
                     found.update(verdict="wrong", kind=line["wrong"], case=line["place"], inputs=line["inputs"],
                                  dims={d: line["dims"][d] for d in spec.free})
-                found.setdefault("all", []).append(line["dims"])
+                found.setdefault("all", []).append({d: line["dims"][d] for d in spec.free})
                 if not job["every"] and line["name"] in alive:
                     alive.remove(line["name"])
             else:
@@ -308,7 +308,7 @@ def run(job):
             case = cases[at]
             verdicts[name].update(verdict="wrong", kind=("hangs" if why == "hangs" else "faults"), case=at, reason=why,
                                   dims={d: case[1][d] for d in spec.free}, inputs=case[2])
-            verdicts[name].setdefault("all", []).append(case[1])
+            verdicts[name].setdefault("all", []).append({d: case[1][d] for d in spec.free})
             alive.remove(name)
         begin = at
     for name, found in verdicts.items():
