@@ -77,9 +77,10 @@ static bool is_trust(CURLcode code, CURL *easy)
     case CURLE_SSL_INVALIDCERTSTATUS:
     case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
         return true;
-    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CONNECT_ERROR: /* 1 is what libcurl sets before it has looked at any certificate
+                                   */
         curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &verified);
-        return verified != 0;
+        return verified > 1;
     default:
         return false;
     }

@@ -2,6 +2,13 @@
 #include "fetch.h"
 #include "server.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #define CA TEST_SOURCE_DIR "/tests/fakes/tls/localhost.pem"
 
 static struct server tls_server(const char *protocol)
@@ -67,6 +74,42 @@ static void test_a_plain_server_is_no_lack_of_trust(void **state)
     server_stop(&server);
 }
 
+/* Takes one connection, reads the client's hello, and resets it. */
+static void *reset_one(void *argument)
+{
+    char hello[64];
+    int listener = *(const int *)argument, peer = accept(listener, NULL, NULL);
+    const struct linger now = {.l_onoff = 1};
+    if (peer < 0 || recv(peer, hello, sizeof hello, 0) <= 0 ||
+        setsockopt(peer, SOL_SOCKET, SO_LINGER, &now, sizeof now) != 0)
+        abort();
+    close(peer);
+    return NULL;
+}
+
+/* Another try may well mend it: a night's provider is not given up for one. */
+static void test_a_reset_in_the_handshake_is_no_lack_of_trust(void **state)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    pthread_t peer;
+    char url[64];
+    (void)state;
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+    assert_int_equal(pthread_create(&peer, NULL, reset_one, &listener), 0);
+    snprintf(url, sizeof url, "https://127.0.0.1:%d", ntohs(address.sin_port));
+    struct fetch fetch = get(url, CA);
+    fetch_all(&fetch, 1);
+    assert_int_equal(http_error(fetch.request)->code, ERR_NETWORK);
+    assert_false(http_error_is_tls(fetch.request));
+    fetch_free(&fetch);
+    pthread_join(peer, NULL);
+    close(listener);
+}
+
 static void test_http2_shares_a_connection(void **state)
 {
     (void)state;
@@ -96,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trust),
         cmocka_unit_test(test_a_plain_server_is_no_lack_of_trust),
+        cmocka_unit_test(test_a_reset_in_the_handshake_is_no_lack_of_trust),
         cmocka_unit_test(test_http2_shares_a_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
