@@ -151,6 +151,9 @@ static void add_word(struct http_request *request)
     if (script->bills.odd)
         buf_add_text(&request->body, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":NaN,"
                                      "\"completion_tokens\":1e999}}\n\n");
+    else if (script->bills.one)
+        buf_add_text(&request->body, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,"
+                                     "\"completion_tokens\":1}}\n\n");
     else if (script->bills.costs)
         buf_addf(&request->body,
                  "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":%lld,"
@@ -225,6 +228,8 @@ static void speak(struct http_request *request)
     } else if (kind == CUTS && request->words >= WORDS / 2) {
         end(request, ERR_NETWORK, "connection reset by peer");
         return;
+    } else if (kind == STALLS && request->words >= WORDS / 2) {
+        wait_for(request, 0);
     } else if (kind == EMPTY) {
         buf_add_text(&request->body, "data: {\"choices\":[{\"delta\":{\"content\":\"\"},"
                                      "\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n");

@@ -12,10 +12,10 @@ from nights import Night, scripts_of
 
 CAPS = (0.3, 3.0)  # dollars; prompts at $1, answers at $4 a million tokens
 UNTOLD = ("bill: reasoning, of which nothing is said",)  # nobody can know: the cap holds, the summary says up to how much
-UNSAID = UNTOLD + ("bill: no usage is said", "bill: usage that is no number",
+UNSAID = UNTOLD + ("bill: no usage is said", "bill: usage that is no number", "bill: usage of one token",
                    "bill: reasoning, of which the entry alone says how much")
 CHECKED = ("bill: as it is said", "bill: reasoning outside of max_tokens", "bill: every second stream breaks",
-           "bill: usage that is no number", "bill: reasoning, of which nothing is said",
+           "bill: usage that is no number", "bill: usage of one token", "bill: reasoning, of which nothing is said",
            "bill: reasoning, of which the entry alone says how much",
            "bill: reasoning, in the cost that is said, and not in the tokens")
 

@@ -25,7 +25,8 @@ enum kind {
     ERROR_529, /* as an event, after status 200 */
     EMPTY,     /* whole answers with nothing in them */
     GARBLES,   /* an event cut in its JSON */
-    REPEATS    /* the same code, whatever the idea */
+    REPEATS,   /* the same code, whatever the idea */
+    STALLS     /* half an answer, then silence */
 };
 
 struct outage {
@@ -41,6 +42,7 @@ struct bills {             /* how a provider's bill differs from what it was all
     int64_t prompt_tokens; /* of its own, with each prompt */
     bool silent;           /* no usage is said */
     bool odd;              /* usage that is no number */
+    bool one;              /* usage of one token, whatever was written */
     bool costs;            /* tokens as they are seen, and beside them what is billed, in dollars */
     double known;          /* the model's entry: how much it reasons */
 };

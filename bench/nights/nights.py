@@ -22,7 +22,7 @@ MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a night syncs
 NIGHT_S = 8 * 3600
 CHECK_S = 4 * 3600
 SLOW = ("answers of 3 minutes", "one thinks for 3 minutes")  # other latencies, so other answers an hour
-AWAY = (1, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14)  # kinds (nights.h) by which nobody is answered; 2: it depends, 9: slowly
+AWAY = (1, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 16)  # kinds (nights.h) by which nobody is answered; 2: it depends, 9: slowly
 CHECKED = ("undisturbed", "one parked until tomorrow", "one silent", "all down for 70 minutes of the first two hours",
            "all show a page for 70 minutes")
 if os.environ.get("FEW_NIGHTS"):  # under a sanitizer: integration/faults has the engine meet each of these

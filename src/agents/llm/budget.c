@@ -146,7 +146,8 @@ static void close_spend(struct budget *budget, struct spend *spend, const struct
 static void estimate(struct budget *budget, const struct spend *spend, struct entry *entry)
 {
     const struct shown *shown = budget_shown_of(&budget->shown, spend->model->name);
-    bool said = entry->prompt_tokens > 0 && entry->prompt_tokens <= TOKENS_BELIEVED;
+    bool said = entry->prompt_tokens > 0 && entry->prompt_tokens <= TOKENS_BELIEVED &&
+                entry->prompt_tokens >= budget_least_tokens(entry->prompt_bytes) / 2;
     int64_t prompt = said ? entry->prompt_tokens : budget_shown_prompt(shown, entry->prompt_bytes);
     int64_t written = budget_shown_completion(shown, entry->text_bytes);
     if (shown->answers == 0) /* else what was thought is in what was shown */

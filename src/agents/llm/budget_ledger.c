@@ -53,12 +53,15 @@ void budget_put_entry(struct store_batch *batch, const char *key, const struct e
 
 /* Tokenizers that are served have 3 to 5 bytes of code or prose a token; a text of which a token
  * had eight would be mostly blanks. */
-bool budget_believes(const struct entry *entry, bool embeds)
+int64_t budget_least_tokens(int64_t bytes)
 {
     enum { TOKEN_BYTES_MOST = 8 };
-    int64_t least = (entry->text_bytes + TOKEN_BYTES_MOST - 1) / TOKEN_BYTES_MOST;
-    if (embeds)
-        least = 0;
+    return (bytes + TOKEN_BYTES_MOST - 1) / TOKEN_BYTES_MOST;
+}
+
+bool budget_believes(const struct entry *entry, bool embeds)
+{
+    int64_t least = embeds ? 0 : budget_least_tokens(entry->text_bytes);
     return entry->prompt_tokens > 0 && entry->prompt_tokens <= TOKENS_BELIEVED &&
            entry->completion_tokens >= least && entry->completion_tokens <= TOKENS_BELIEVED;
 }

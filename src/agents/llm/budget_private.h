@@ -38,6 +38,7 @@ void budget_put_entry(struct store_batch *batch, const char *key, const struct e
 /* A usage that can be: some of both, but a text of fewer tokens than any tokenizer makes of it, or
  * more than any model takes, was never had. */
 bool budget_believes(const struct entry *entry, bool embeds);
+int64_t budget_least_tokens(int64_t bytes); /* of a text of so many */
 void budget_count_entry(struct budget *budget, const struct entry *entry);
 bool budget_is_priced(const struct model *model);
 struct entry budget_entry_of(const struct spend *spend, const char *state,

@@ -350,8 +350,8 @@ static enum task_result faulted(struct ask *ask, const struct verdict *verdict)
     ask->failures++;
     ask->tally->view.failed++;
     ask_note_failure(ask, &words);
-    bool silent = verdict->err.code == ERR_TIMEOUT && ask->heard == 0;
-    if (silent && ask_has_others(ask)) /* the limit for a first byte came before our patience */
+    /* A limit came before our patience: at the first byte, or in the middle of an answer. */
+    if (verdict->err.code == ERR_TIMEOUT && ask_has_others(ask))
         ask->moved = true;
     if (ask->moved) {
         ask->tally->silences +=

@@ -6,10 +6,8 @@
  *
  *   base + 1 ...            what models write: idea i, implementation k is base + i * K + k + 1
  *   base + B * K + 1 ...    points tuned for free
- *   and then                what agents have evaluated, AGENT_EVALUATIONS_MOST for each candidate
- *                           of the first kind
+ *   and then                what agents have evaluated, AGENT_EVALUATIONS_MOST for each attempt
  *
- * Fewer ideas than were asked for leave numbers out.
  *
  *   asking (ideas; asked once more where they cannot be read) -> working (attempts) -> over
  */
@@ -211,8 +209,8 @@ static void spread(struct model_round *round, struct idea_request *wanted, const
     }
 }
 
-/* Those who have answered before answer nothing of use now: a page of somebody's maintenance, say.
- * That is an outage like any other, and is waited for. */
+/* Nobody answers anything of use: a page of somebody's maintenance, say. It is waited for as long
+ * as the budget of time lasts; without one for two hours, if there was an answer before. */
 static bool wait_for_better(struct model_round *round, struct idea_request *wanted)
 {
     enum { FIRST_MS = 15 * 1000, MOST_MS = 2 * 60 * 1000, DOUBLINGS = 3 };
@@ -222,8 +220,10 @@ static bool wait_for_better(struct model_round *round, struct idea_request *want
     double now = search_elapsed_ms(search);
     if (wanted->waited == 0)
         wanted->since_ms = now;
-    if (completions_totals(search->completions).answers == 0 || search->round->barren > 0 ||
-        fault == FAULT_TOO_LONG || fault == FAULT_REFUSED || now - wanted->since_ms > patience_ms)
+    bool proven = completions_totals(search->completions).answers > 0 && search->round->barren == 0;
+    bool patient =
+        search->options.budget_ms > 0 || (proven && now - wanted->since_ms <= patience_ms);
+    if (!patient || fault == FAULT_TOO_LONG || fault == FAULT_REFUSED)
         return false;
     uint64_t ms = (uint64_t)FIRST_MS << (wanted->waited < DOUBLINGS ? wanted->waited : DOUBLINGS);
     wanted->waited++;
