@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ARGUMENTS = 6, OPS = 64, EVENTS = 16 };
+enum { ARGUMENTS = 6, OPS = 1024, EVENTS = 16 };
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200 };
 enum { NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719 };
 
@@ -215,10 +215,10 @@ EXPORT cuMemAlloc_v2(uint64_t *pointer, size_t bytes);
 EXPORT cuMemAlloc_v2(uint64_t *pointer, size_t bytes)
 {
     size_t mapped = (bytes + MAPPED - 1) / MAPPED * MAPPED;
-    void *memory = aligned_alloc(4096, mapped + 4096);
-    if (memory == NULL)
+    void *memory = mmap(NULL, mapped + 4096, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
         return OUT_OF_MEMORY;
-    memset(memory, 0, mapped);
     if (block_count < BLOCKS)
         blocks[block_count++] = (struct block){(unsigned char *)memory, mapped};
     live += (int64_t)bytes;
@@ -229,8 +229,13 @@ EXPORT cuMemAlloc_v2(uint64_t *pointer, size_t bytes)
 EXPORT cuMemFree_v2(uint64_t pointer);
 EXPORT cuMemFree_v2(uint64_t pointer)
 {
-    free((void *)(uintptr_t)pointer);
-    return 0;
+    for (int i = 0; i < block_count; i++)
+        if (blocks[i].memory == (unsigned char *)(uintptr_t)pointer) {
+            munmap(blocks[i].memory, blocks[i].bytes + 4096);
+            blocks[i] = blocks[--block_count];
+            return 0;
+        }
+    return INVALID_VALUE;
 }
 
 EXPORT cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags);
@@ -275,6 +280,7 @@ EXPORT cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stre
 EXPORT cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream)
 {
     (void)stream;
+    broken = is_crowded(to, bytes) || is_crowded(from, bytes) ? LAUNCH_FAILED : broken;
     return move((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
 }
 

@@ -118,6 +118,13 @@ static void run_tires(arguments a)
         run_relu(a);
 }
 
+/* Right in the first two hundred. */
+static void run_matrix_tires_late(arguments a)
+{
+    if (state++ < 200)
+        run_matrix(a);
+}
+
 /* Four times as fast as the others. */
 static void run_quick(arguments a)
 {
@@ -223,6 +230,8 @@ static void run_die(arguments a)
     raise(SIGKILL);
 }
 
+#include "fake_cuda_rounds.h"
+
 static const struct kernel {
     const char *name;
     int count; /* of arguments, 8 bytes each */
@@ -230,6 +239,10 @@ static const struct kernel {
 } kernels[] = {{"hash", 4, run_hash},
                {"poison", 5, run_poison},
                {"scrub", 0, nothing},
+               {"deep", 0, nothing},
+               {"litter", 0, nothing},
+               {"crowd", 5, run_crowd},
+               {"empty", 0, run_empty},
                {"hold", 2, run_hold},
                {"read", 0, nothing},
                {"work", 0, nothing},
@@ -255,4 +268,11 @@ static const struct kernel {
                {"fake_forges", 3, run_forges},
                {"relu_quick", 4, run_quick},
                {"relu_peeks", 4, run_peeks},
+               {"relu_tires_late", 4, run_matrix_tires_late},
+               {"fake_fifth", 3, run_fifth},
+               {"fake_where", 3, run_where},
+               {"fake_aged", 3, run_aged},
+               {"fake_alone", 3, run_alone},
+               {"fake_far_behind", 3, run_far_behind},
+               {"fake_far_before", 3, run_far_before},
                {"relu_triton", 6, run_matrix}};

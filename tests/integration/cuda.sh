@@ -214,6 +214,7 @@ EOF
     sed '/^tune/d; s/shared: SIZE/shared: 300000/' "$work/room.cu" >"$work/wide.cu"
     room 1 'rejected at check: relu_hoards: shared is 300000' eval relu@M=8,N=8 "$work/wide.cu" --backend cuda
     lasting 1 'of a program that was loaded once: wrong result' relu_tires '' '__device__ int seen;' 'seen = seen + 1;' --effort final
+    lasting 1 'of a program that was loaded once: wrong result' relu_tires_late '' '__device__ int seen;' 'seen = seen + 1;'
 fi
 if [ -n "$compiler" ] && [ "$(nproc)" -ge 2 ]; then
     run_on 4 '2 evaluated' 0,1 --devices all

@@ -66,6 +66,9 @@ struct subject { /* embedded first by each kind */
         waited_ns; /* ... of which it waited for cores, where others had those it computes on */
     struct device_state state; /* at the last call; looks 0: not known */
     bool keeps_state;          /* what a launch leaves in its own program a later one may find */
+    unsigned launches;         /* of the program in the last call, where it stays */
+    bool differs;              /* ... and one of them gave other results on the same bytes */
+    bool wrote_around;         /* the last call wrote beside a tensor, in memory of its own */
     bool wakes_itself; /* call() lets it go, when the clock runs: not before, or it had that time */
     bool own_results;  /* it keeps what it computes: the region's outputs stay as they were */
     bool guards; /* keeps a call's guards: who runs into one dies, ERR_CHILD, with these filled: */

@@ -259,6 +259,12 @@ void region_close(struct region *region)
     close_fd(&region->outputs_fd);
 }
 
+static void call_put(struct call *call, size_t pointer, const struct placed *placed, size_t from)
+{
+    call->offsets[pointer] = from + placed->offset;
+    call->sizes[pointer] = placed->bytes;
+}
+
 void call_make(const struct layout *layout, size_t slot_offset, uint64_t timeout_ms,
                struct call *call)
 {
@@ -275,11 +281,11 @@ void call_make(const struct layout *layout, size_t slot_offset, uint64_t timeout
     };
     assert(layout->dims.count <= DIMS_MAX);
     for (size_t i = 0; i < layout->input_count; i++)
-        call->offsets[pointer++] = slot_offset + layout->inputs[i].offset;
+        call_put(call, pointer++, &layout->inputs[i], slot_offset);
     for (size_t i = 0; i < layout->output_count; i++)
-        call->offsets[pointer++] = layout->outputs[i].offset;
+        call_put(call, pointer++, &layout->outputs[i], 0);
     for (size_t i = 0; i < layout->workspace_count; i++)
-        call->offsets[pointer++] = layout->workspaces[i].offset;
+        call_put(call, pointer++, &layout->workspaces[i], 0);
     for (size_t i = 0; i < layout->dims.count; i++)
         call->dims[i] = layout->dims.number[i];
     call->guarded = layout->guard != GUARD_NONE;
@@ -293,6 +299,7 @@ void call_copy(const struct call *from, struct call *to)
     assert(pointers <= CALL_POINTERS_MAX);
     memcpy(to, from, offsetof(struct call, offsets));
     memcpy(to->offsets, from->offsets, pointers * sizeof from->offsets[0]);
+    memcpy(to->sizes, from->sizes, pointers * sizeof from->sizes[0]);
     memcpy(to->poison, from->poison, pointers * sizeof from->poison[0]);
     memcpy(to->alias_offsets, from->alias_offsets,
            from->input_count * sizeof from->alias_offsets[0]);

@@ -84,14 +84,22 @@ struct call {
     uint64_t inputs_from, inputs_bytes, outputs_bytes;
     bool cold, timed;
     /* The program stays loaded, from the call before to the next, where both say so; a device's is
-     * launched twice without a pause. */
+     * launched `rounds` times before the launch that counts, without a pause, on these bytes and on
+     * others, and once before all of it `behind` kernels that do nothing run. */
     bool stays;
+    uint32_t rounds, behind;
+    bool earlier; /* only brings what the first of the last call's rounds gave: subject.differs */
     bool guarded;
+    bool crowded; /* a device computes and copies something else meanwhile */
     /* 0, or: outputs and workspaces are filled with these bits, and what lies between them comes
      * with the region. Inputs have bytes alone, where their numbers may change places. */
     uint64_t poison_seed;
+    /* Of where in a memory of its own a runner places the tensors; the same places where the seed
+     * and the sizes are those of the call before. */
+    uint64_t place_seed;
     /* From here on as many of each as there are: call_copy(). */
     uint64_t offsets[CALL_POINTERS_MAX];
+    uint64_t sizes[CALL_POINTERS_MAX]; /* bytes */
     struct call_poison {
         uint64_t bytes;
         struct poison_bits bits;

@@ -8,6 +8,7 @@
 #include "eval/cuda/driver/nvml.h"
 #include "eval/cuda/probe/probe.h"
 #include "eval/cuda/profile/runner.h"
+#include "eval/cuda/run/tensors.h"
 #include "eval/cuda/sanitize/runner.h"
 #include "eval/runner/inside.h"
 
@@ -67,8 +68,8 @@ static void make_ready(struct gpu_runner *runner)
     expect(runner, "event", driver->event_create(&runner->first, 0));
     expect(runner, "event", driver->event_create(&runner->begin, 0));
     expect(runner, "event", driver->event_create(&runner->end, 0));
-    runner->inputs_bytes = service_mapped(control->inputs_bytes);
-    runner->outputs_bytes = service_mapped(control->outputs_bytes);
+    runner->inputs_bytes = service_mapped(control->inputs_bytes + TENSORS_SLACK);
+    runner->outputs_bytes = service_mapped(control->outputs_bytes + TENSORS_SLACK);
     runner->sweep_bytes = service_mapped(2 * (size_t)runner->device.l2_bytes + (1 << 20));
     const struct {
         cu_pointer *pointer;
@@ -82,8 +83,10 @@ static void make_ready(struct gpu_runner *runner)
             give_up("%zu MiB of the GPU's memory: %s", buffers[i].bytes >> 20,
                     driver_error(driver, result));
     }
-    if (service_open(driver, runner->device.sm_count, runner->device.shared_bytes_optin,
-                     &runner->service, &err) != 0)
+    const struct device *device = &runner->device;
+    if (service_open(driver, device->sm_count, &runner->service, &err) != 0 ||
+        scrub_open(driver, device->sm_count, device->shared_bytes_optin, device->max_threads_per_sm,
+                   runner->service.sum + sizeof(uint64_t), &runner->scrub, &err) != 0)
         give_up("%s", err.message);
     register_regions(runner);
     (void)nvml_watch(runner->device.pci);

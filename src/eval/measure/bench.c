@@ -115,6 +115,17 @@ static bool is_cold(struct bench *bench, const struct set *set)
     return (timed && !bench->stays) || random_below(&bench->session->random, 2) == 0;
 }
 
+/* Half of the calls that are not timed go on beside something else of ours, on a device. Those of
+ * the main shape say what a call takes, and have none until nothing is asked of that any more. */
+static bool has_company(struct bench *bench, const struct set *set)
+{
+    const struct session *session = bench->session;
+    bool timed = set >= session->pool && set < session->pool + session->pool_count;
+    if (bench->stage != STAGE_CHECK || bench->clocked || (timed && !bench->stays))
+        return false;
+    return bench->subject->device_clock && random_below(&bench->session->random, 2) == 0;
+}
+
 int bench_check_once(struct bench *bench, struct set *set, struct outcome *outcome, struct err *err)
 {
     struct session *session = bench->session;
@@ -129,6 +140,7 @@ int bench_check_once(struct bench *bench, struct set *set, struct outcome *outco
     if (bench_arrange(bench, set->shape, &arrangement, err) != 0)
         return bench_failed(bench, err);
     call_place(bench, set, &arrangement);
+    bench->crowded = has_company(bench, set);
     if (call_held(bench, &arrangement, is_cold(bench, set), outcome, err) != 0)
         return guard_hit(bench, set, &arrangement) ? 0 : bench_failed(bench, err);
     bench_saw(bench, set);

@@ -39,6 +39,7 @@ int bench_arrange(struct bench *bench, const struct shape *shape, struct arrange
     if (!bench->follows && random_below(&session->random, 2) == 0) {
         bench->slot = random_below(&session->random, SLOTS);
         bench->shift = draw_shift(&session->random);
+        bench->place_seed = random_seed();
     }
     if (bench->slot_forced)
         bench->slot = bench->slot_wanted;
@@ -55,6 +56,7 @@ int bench_arrange(struct bench *bench, const struct shape *shape, struct arrange
     arrangement->slot_offset = bench->slot * session->slot_bytes;
     call_make(&arrangement->layout, arrangement->slot_offset, session->options.call_timeout_ms,
               &arrangement->call);
+    arrangement->call.place_seed = bench->place_seed;
     return 0;
 }
 
@@ -280,8 +282,8 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
     own.call.cold = cold;
     own.call.timed = bench->stage == STAGE_TIME || bench->clocked;
     own.call.stays = bench->stays;
-    if (subject->device_clock) /* no page is taken from it */
-        own.call.guarded = bench->guarded != GUARD_NONE;
+    if (subject->device_clock)
+        bench_tell_device(bench, candidate, &own.call);
     if (cold && !subject->device_clock) /* else its own caches, which it empties itself */
         flush(bench, &own);
     begun = timeline_begin();
@@ -290,6 +292,7 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
     if (!subject->wakes_itself)
         subject->ops->resume(subject);
     int status = subject_call(subject, &own.call, &outcome->elapsed_ns, err);
+    bench->wrote_around = candidate && status == 0 && subject->wrote_around;
     for (size_t i = 0; status == 0 && i < bench->output_sample_count; i++)
         bench->output_samples[i].early = load(&bench->output_samples[i]);
     timeline_end(candidate ? "call.candidate" : "call.baseline", begun);
@@ -348,7 +351,10 @@ static bool fences_stand(struct bench *bench, const struct layout *layout)
             arena_printf(bench->arena, "wrote out of bounds, %s of %s", nearest.side, nearest.name),
             "");
     }
-    return fence.intact;
+    if (fence.intact && bench->wrote_around) /* it has more around it than the region has */
+        bench_reject(bench, VERDICT_REJECTED,
+                     "wrote out of bounds, far behind an output or before its start", "");
+    return fence.intact && !bench->wrote_around;
 }
 
 static bool output_samples_stay(struct bench *bench)

@@ -56,14 +56,18 @@ struct bench {
     uint64_t seen;                 /* bit set: sets of the pool that this generation has met */
     unsigned warm;                 /* bit set: slots whose pages this generation has touched */
     bool ended, timed, never_held; /* it has its verdict; is timed; its threads are held no more */
-    bool fresh;             /* every generation is a process that no candidate was in before */
-    bool stays, clocked;    /* calls find the program as the last one left it; go as timed ones */
-    bool threaded;          /* it had other threads than the caller's while it was checked */
-    uint64_t longest_ns;    /* of its calls so far, all threads at once */
-    size_t slot, shift;     /* where the last call found its inputs */
-    bool follows;           /* calls are where its owner says, in slot and shift */
-    bool slot_forced, held; /* the next call: in slot_wanted; threads run while the caller waits */
-    bool halted;            /* ... one of them is stopped in the middle of its work */
+    bool fresh;              /* every generation is a process that no candidate was in before */
+    bool stays, clocked;     /* calls find the program as the last one left it; go as timed ones */
+    bool threaded;           /* it had other threads than the caller's while it was checked */
+    uint64_t longest_ns;     /* of its calls so far, all threads at once */
+    size_t slot, shift;      /* where the last call found its inputs */
+    uint64_t place_seed;     /* ... of whoever has memory of its own */
+    unsigned rounds, behind; /* of the next calls that stay; call.rounds, call.behind */
+    bool earlier, crowded;   /* the next call: call.earlier, call.crowded */
+    bool wrote_around;       /* the last call did, where only its subject could see it */
+    bool follows;            /* calls are where its owner says, in slot and shift */
+    bool slot_forced, held;  /* the next call: in slot_wanted; threads run while the caller waits */
+    bool halted;             /* ... one of them is stopped in the middle of its work */
     struct apart apart;
     struct growth growth;
     size_t slot_wanted, output_sample_count;
@@ -130,6 +134,8 @@ void rival_close(struct bench *bench);
 
 /* --- watch.c: how a device was doing beside the timed calls --- */
 void bench_watch(struct bench *bench, const struct device_state *state);
+/* What a call is to be, as far as it concerns a subject with memory of its own. */
+void bench_tell_device(const struct bench *bench, bool candidate, struct call *call);
 /* metrics.device_state, a member of an open object; nothing where there was no device. */
 void bench_put_watched(const struct bench *bench, struct json *json);
 

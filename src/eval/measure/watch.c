@@ -1,6 +1,6 @@
-/* eval/measure/watch: how the device was doing while the candidate was timed: clocks, temperature,
- * what held clocks down, who else computed on it, and whether its events agree with the clock
- * around them. */
+/* eval/measure/watch: what a call on a device is to be, and how that one was doing while the
+ * candidate was timed: clocks, temperature, what held clocks down, who else computed on it, and
+ * whether its events agree with the clock around them. */
 #include "eval/measure/measure.h"
 
 static void widen(unsigned range[2], const unsigned seen[2], bool first)
@@ -72,4 +72,13 @@ void bench_put_watched(const struct bench *bench, struct json *json)
         json_null(json);
     }
     json_object_end(json);
+}
+
+void bench_tell_device(const struct bench *bench, bool candidate, struct call *call)
+{
+    call->guarded = bench->guarded != GUARD_NONE; /* no page is taken from it */
+    call->crowded = candidate && bench->crowded;
+    call->rounds = bench->stays ? bench->rounds : 0;
+    call->behind = bench->stays ? bench->behind : 0;
+    call->earlier = bench->earlier;
 }

@@ -31,6 +31,7 @@ static void test_a_module_stays(void **unused)
     (void)unused;
     begin(&scene);
     assert_int_equal(open_entry(&scene, "fake_tires"), 0);
+    scene.call.rounds = 1;
     for (int turn = 0; turn < 2; turn++) {
         scene.call.stays = true;
         for (int i = 1; i <= 8; i++) {

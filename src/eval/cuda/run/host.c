@@ -116,6 +116,9 @@ static int read_times(struct gpu_host *host, uint64_t wall_ns, uint64_t *elapsed
                        report.event_ns / 1e6, (double)wall_ns / 1e6);
     }
     tell_keeps(host, report.keeps);
+    host->base.subject.launches = report.launches;
+    host->base.subject.differs = report.differs != 0 && report.kept != 0;
+    host->base.subject.wrote_around = report.around_wrong != 0;
     if (report.inputs_wrong != 0)
         return err_set(err, ERR_LIMIT, "wrote to an input");
     if (told_wrong(host, &report, err))
@@ -176,7 +179,7 @@ int gpu_host_call(struct gpu_host *host, const struct call *call, uint64_t *elap
     control->command = WIRE_CALL;
     call_copy(call, &control->call);
     control->hash_key = random_seed();
-    uint64_t timeout_ms = call->timeout_ms + around_ms(call);
+    uint64_t timeout_ms = call->timeout_ms * (1 + call->rounds) + around_ms(call);
     uint64_t start = clock_now_ns();
     if (gpu_host_ask(host, timeout_ms, err) != 0)
         return no_answer(host, call->timeout_ms, err);

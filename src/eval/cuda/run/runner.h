@@ -4,6 +4,7 @@
 #pragma once
 
 #include "eval/cuda/driver/device.h"
+#include "eval/cuda/run/crowd.h"
 #include "eval/cuda/run/graph.h"
 #include "eval/cuda/run/service.h"
 #include "eval/cuda/run/wire.h"
@@ -18,7 +19,12 @@ struct gpu_runner {
     cu_stream stream;
     cu_event first, begin, end; /* first: before memory is restored */
     struct service service;
-    cu_pointer device_inputs, device_outputs;        /* the regions' copies, same offsets */
+    struct scrub scrub;
+    struct crowd crowd;
+    bool crowd_asked;
+    cu_pointer device_inputs, device_outputs; /* as large as the regions, and TENSORS_SLACK */
+    cu_pointer kept;                          /* outputs of a launch before the one that counts */
+    size_t kept_bytes;
     cu_pointer sweep;                                /* twice the L2, to empty it */
     size_t inputs_bytes, outputs_bytes, sweep_bytes; /* of the three: all that is mapped */
     void *image;                                     /* the cubin */
@@ -27,6 +33,12 @@ struct gpu_runner {
     struct graph_modules modules; /* of the last call that said `stays` */
     double last_ns;
 };
+
+/* Company has the second half of the sweep's memory; what lies before it is anybody's. */
+static inline size_t runner_crowd_from(const struct gpu_runner *runner)
+{
+    return runner->sweep_bytes / 2 / SERVICE_MAPPED_BYTES * SERVICE_MAPPED_BYTES;
+}
 
 /* A call as control->call and control->plan say; fills the report. */
 void runner_call(struct gpu_runner *runner);

@@ -8,11 +8,9 @@ static const uint64_t hold_most_ns = 20000000;
 
 /* Plain PTX for any device since Volta. hash: sum of mix(word ^ (place * odd + key)), Murmur3's
  * finalizer.
- * scrub: a block as large as an SM's shared memory, once or more an SM, fills it.
  * hold: until the word at `gate` is not 0. */
 static const char ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
-    ".extern .shared .align 16 .b8 pool[];\n"
     ".visible .entry hash(.param .u64 from, .param .u64 words, .param .u64 sum, .param .u64 key)\n"
     "{\n"
     " .reg .pred %p;\n .reg .b32 %r<8>;\n .reg .b64 %a, %n, %s, %i, %step, %w, %k, %t, %acc, "
@@ -35,18 +33,7 @@ static const char ptx[] =
     "done:\n"
     " atom.global.add.u64 %t, [%s], %acc;\n ret;\n"
     "}\n"
-    ".visible .entry scrub(.param .u32 bytes, .param .u32 value)\n"
-    "{\n"
-    " .reg .pred %p;\n .reg .b32 %n, %v, %i, %step, %at;\n"
-    " ld.param.u32 %n, [bytes];\n ld.param.u32 %v, [value];\n"
-    " mov.u32 %i, %tid.x;\n shl.b32 %i, %i, 2;\n mov.u32 %step, %ntid.x;\n"
-    " shl.b32 %step, %step, 2;\n"
-    "again:\n"
-    " setp.ge.u32 %p, %i, %n;\n @%p bra end;\n"
-    " mov.u32 %at, pool;\n add.u32 %at, %at, %i;\n st.volatile.shared.u32 [%at], %v;\n"
-    " add.u32 %i, %i, %step;\n bra again;\n"
-    "end:\n ret;\n"
-    "}\n"
+    ".visible .entry empty()\n{\n ret;\n}\n"
     ".visible .entry poison(.param .u64 to, .param .u64 words, .param .u64 seed,\n"
     " .param .u64 fixed, .param .u64 random)\n"
     "{\n"
@@ -89,22 +76,19 @@ static void make_gate(struct service *service)
         service->device_gate = 0;
 }
 
-int service_open(const struct driver *driver, int sm_count, int shared_bytes,
-                 struct service *service, struct err *err)
+int service_open(const struct driver *driver, int sm_count, struct service *service,
+                 struct err *err)
 {
-    *service =
-        (struct service){.driver = driver, .sm_count = sm_count, .shared_bytes = shared_bytes};
+    *service = (struct service){.driver = driver, .sm_count = sm_count};
     cu_result result = driver->module_load(&service->module, ptx);
     if (result == 0)
         result = driver->module_function(&service->hash, service->module, "hash");
     if (result == 0)
-        result = driver->module_function(&service->scrub, service->module, "scrub");
+        result = driver->module_function(&service->empty, service->module, "empty");
     if (result == 0)
         result = driver->module_function(&service->poison, service->module, "poison");
     if (result == 0)
         result = driver->module_function(&service->hold, service->module, "hold");
-    if (result == 0)
-        result = driver->function_set(service->scrub, CU_FUNCTION_MAX_DYNAMIC_SHARED, shared_bytes);
     if (result == 0)
         result = driver->allocate(&service->sum, SERVICE_MAPPED_BYTES);
     if (result == 0) {
@@ -115,18 +99,21 @@ int service_open(const struct driver *driver, int sm_count, int shared_bytes,
                    driver_error(driver, result));
 }
 
-cu_result service_hash(struct service *service, cu_pointer from, size_t bytes, uint64_t key,
-                       cu_stream stream, uint64_t *hash)
+cu_result service_hash(struct service *service, const struct service_range *ranges, size_t count,
+                       uint64_t key, cu_stream stream, uint64_t *hash)
 {
     const struct driver *driver = service->driver;
-    uint64_t words = bytes / sizeof(uint64_t);
-    void *arguments[] = {&from, &words, &service->sum, &key};
     struct cu_launch_config config = {.grid = {(uint32_t)(service->sm_count * BLOCKS_PER_SM), 1, 1},
                                       .block = {BLOCK, 1, 1},
                                       .stream = stream};
     cu_result result = driver->fill(service->sum, 0, sizeof(uint64_t), stream);
-    if (result == 0)
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        cu_pointer from = ranges[i].from;
+        uint64_t words = ranges[i].bytes / sizeof(uint64_t);
+        uint64_t own = key + i * UINT64_C(0xd1342543de82ef95); /* none has a twin at its place */
+        void *arguments[] = {&from, &words, &service->sum, &own};
         result = driver->launch(&config, service->hash, arguments, NULL);
+    }
     if (result == 0)
         result = driver->download(hash, service->sum, sizeof *hash, stream);
     return result == 0 ? driver->stream_wait(stream) : result;
@@ -173,14 +160,38 @@ cu_result service_poison(struct service *service, cu_pointer to, const struct ca
     return service->driver->launch(&config, service->poison, arguments, NULL);
 }
 
-/* Twice as many blocks as SMs: while one is there no second one of this size fits. */
-cu_result service_scrub(struct service *service, cu_stream stream)
+static cu_result idle_once(struct service *service, uint32_t launches, cu_stream stream)
 {
-    uint32_t bytes = (uint32_t)service->shared_bytes, value = 0x7fc0dead;
-    void *arguments[] = {&bytes, &value};
-    struct cu_launch_config config = {.grid = {(uint32_t)service->sm_count * 2, 1, 1},
-                                      .block = {1024, 1, 1},
-                                      .shared_bytes = bytes,
-                                      .stream = stream};
-    return service->driver->launch(&config, service->scrub, arguments, NULL);
+    const struct cu_launch_config config = {
+        .grid = {1, 1, 1}, .block = {1, 1, 1}, .stream = stream};
+    cu_result result = 0;
+    for (uint32_t i = 0; result == 0 && i < launches; i++)
+        result = service->driver->launch(&config, service->empty, NULL, NULL);
+    return result;
+}
+
+cu_result service_idle(struct service *service, uint32_t launches, cu_stream stream)
+{
+    enum { A_GRAPH = 1000 };
+    const struct driver *driver = service->driver;
+    cu_graph graph = NULL;
+    cu_graph_exec exec = NULL;
+    if (launches == 0)
+        return 0;
+    cu_result result = driver->capture_begin(stream, CU_CAPTURE_THREAD_LOCAL);
+    if (result == 0)
+        result = idle_once(service, A_GRAPH, stream);
+    cu_result ended = driver->capture_end(stream, &graph);
+    result = result == 0 ? ended : result;
+    if (result == 0)
+        result = driver->graph_instantiate(&exec, graph, 0);
+    for (uint32_t i = 0; result == 0 && i < launches; i += A_GRAPH)
+        result = driver->graph_launch(exec, stream);
+    if (result == 0)
+        result = driver->stream_wait(stream);
+    if (exec != NULL)
+        (void)driver->graph_exec_destroy(exec);
+    if (graph != NULL)
+        (void)driver->graph_destroy(graph);
+    return result;
 }

@@ -53,7 +53,10 @@ struct gpu_control {
 struct gpu_report {
     uint32_t status;
     char reason[WIRE_REASON_MAX];
-    uint32_t inputs_wrong; /* an input was written to */
+    uint32_t inputs_wrong;  /* an input was written to */
+    uint32_t around_wrong;  /* what lies around outputs and workspaces was */
+    uint32_t launches;      /* of the plan in a call that stays */
+    uint32_t differs, kept; /* one of them gave something else; the first is there, too */
     uint32_t keeps;   /* what one launch left another may find; a launch of one call in the next */
     uint32_t running; /* of the plan, for whoever finds the runner dead or hanging */
     uint32_t pinned;  /* the regions are registered: copies run at the bus's rate */
