@@ -113,7 +113,7 @@ static void put_words(struct buf *out, uint64_t hash, int count)
 static void put_ideas(struct buf *out, uint64_t hash)
 {
     buf_add_text(out, "{\"ideas\": [");
-    for (int i = 0; i < IDEAS_MAX; i++) { /* as many as anybody may ask for */
+    for (int i = 0; i < 64; i++) { /* as many as anybody may ask for */
         buf_addf(out, "%s{\"title\": \"", i > 0 ? ", " : "");
         put_words(out, hash + (uint64_t)i, 6);
         buf_add_text(out, "\", \"category\": \"memory\", \"why\": \"");

@@ -96,7 +96,7 @@ static void note_answered(uint64_t prompt)
 static void put_ideas(struct buf *out, uint64_t hash)
 {
     buf_add_text(out, "{\"ideas\": [");
-    for (int i = 0; i < IDEAS_MAX; i++) { /* near-duplicates of tried ideas would be dropped */
+    for (int i = 0; i < 64; i++) { /* near-duplicates of tried ideas would be dropped */
         buf_addf(out, "%s{\"title\": \"", i > 0 ? ", " : "");
         for (int k = 0; k < 14; k++)
             buf_addf(out, "%sw%06llx", k == 6 ? "\", \"category\": \"memory\", \"why\": \"" : " ",

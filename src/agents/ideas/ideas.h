@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-enum { IDEAS_MAX = 64 };
+enum { IDEAS_MAX = 512 }; /* of one answer; --branching goes as far */
 
 struct idea {
     const char *title, *category, *why;

@@ -30,7 +30,7 @@ enum {
 static const struct option options[] = {
     {"problem", 'p', OPTION_TEXT, SEARCH(problem), NULL, 0, 0, NULL, NULL, "NAME",
      "problem to work on, as the argument PROBLEM: a shipped name, a folder or a spec.yaml, with @SIZE behind it for another main shape (emit: where it lies now)", COMMAND_RUN | COMMAND_EMIT},
-    {"branching", 'b', OPTION_INT, SEARCH(branching), "8", 1, 4096, NULL, NULL, "N",
+    {"branching", 'b', OPTION_INT, SEARCH(branching), "8", 1, 512, NULL, NULL, "N",
      "ideas asked for in each round", COMMAND_RUN},
     {"select", 's', OPTION_REAL, SEARCH(select), "0.25", 0.0001, 1, NULL, NULL, "F",
      "share of the kept kernels that become parents of the next round", COMMAND_RUN},
