@@ -71,11 +71,13 @@ def draw(torch, spec, dims, kind, seed):
     return made
 
 
-def error(torch, got, exact):
+def error(torch, got, exact, normwise):
+    width = exact.shape[-1] if exact.ndim and exact.shape[-1] >= 16 else 64
     got, exact = got.double().reshape(-1), exact.reshape(-1)
-    padded = torch.nn.functional.pad(exact, (0, -exact.numel() % 64)).reshape(-1, 64)
-    rows = (padded * padded).mean(1).sqrt().repeat_interleave(64)[:exact.numel()]
-    off = (got - exact).abs() / torch.maximum(exact.abs(), rows).clamp(min=1e-30)
+    squares = torch.nn.functional.pad(exact * exact, (0, -exact.numel() % width)).reshape(-1, width)
+    rows = squares.mean(1).sqrt().repeat_interleave(width)[:exact.numel()]
+    least = float(squares.mean().sqrt()) if normwise else 0
+    off = (got - exact).abs() / torch.maximum(exact.abs(), rows).clamp(min=max(least, 1e-30))
     off = torch.where(got == exact, torch.zeros_like(off), off)
     return float(torch.nan_to_num(off, nan=float("inf"), posinf=float("inf")).max()) if off.numel() else 0.0
 
@@ -89,6 +91,7 @@ class Bench:
         import torch
         from launch_cuda import Fault, Kernel, Walled, driver, facts
         self.torch, self.spec, self.driver, self.tell = torch, spec, driver, tell
+        self.normwise = spec.yaml.get("accuracy") == "normwise"
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
@@ -173,7 +176,7 @@ class Bench:
         out = next(iter(self.spec.outputs.values()))["dtype"]
         if not largest < (60000 if out == "float16" else 1e37):
             return
-        honest = max(error(torch, plain, exact), 2.0**-24)
+        honest = max(error(torch, plain, exact, self.normwise), 2.0**-24)
         told = {}
         for name in [*starts, *mutants]:
             if name not in self.kernels:
@@ -185,7 +188,7 @@ class Bench:
                 if why is None:
                     if name != path and path in told and same(torch, got[0], told[path][0]):
                         continue
-                    worst = error(torch, got[0], exact)
+                    worst = error(torch, got[0], exact, self.normwise)
                     if name in starts:
                         told[name] = (got[0], worst)
                     ratio = worst / max(honest, told[path][1] if path in told and name != path else 0)

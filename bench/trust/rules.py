@@ -8,8 +8,7 @@ import random
 import re
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-LANGUAGES = {".c": "c", ".cu": "cuda", ".wgsl": "wgsl", ".py": "triton"}
-BACKENDS = {"cpu": "c", "cuda": "cuda", "webgpu": "wgsl", "triton": "triton"}
+LANGUAGES = {".c": "c", ".cu": "cuda"}
 
 CUT16 = {
     # The upper 16 bits of a float or of each float of a vector.
@@ -23,7 +22,6 @@ CUT16 = {
     return __uint_as_float(__float_as_uint(x) & 0xffff0000u);
 }
 """,
-    "wgsl": "fn MUTANT_CUT16(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0xffff0000u); }\n",
 }
 
 
@@ -37,15 +35,9 @@ class Source:
         self.language = LANGUAGES[os.path.splitext(path)[1]]
         self.problem = path.split("/")[0]
         blank = lambda match: re.sub(r"[^\n]", " ", match[0])
-        code = self.text
-        if self.language == "triton":
-            code = re.sub(r'""".*?"""', blank, code, flags=re.S)
-            code = re.sub(r"#[^\n]*", blank, code)
-            code = re.sub(r"^(@|import|from)[^\n]*", blank, code, flags=re.M)
-        else:
-            code = re.sub(r"/\*.*?\*/", blank, code, flags=re.S)
-            code = re.sub(r"//[^\n]*", blank, code)
-            code = re.sub(r"^#(?!pragma omp)(?:[^\n]*\\\n)*[^\n]*", blank, code, flags=re.M)
+        code = re.sub(r"/\*.*?\*/", blank, self.text, flags=re.S)
+        code = re.sub(r"//[^\n]*", blank, code)
+        code = re.sub(r"^#(?!pragma omp)(?:[^\n]*\\\n)*[^\n]*", blank, code, flags=re.M)
         self.code = code
 
     def replaced(self, begin, end, by):
@@ -80,15 +72,12 @@ def swap(pattern, by):
 
 def condition(before):
     """`if (X)` becomes `if (before (X))`."""
-    words = {"false": "0", "true": "1"}
-
     def places(source):
         for match in re.finditer(r"\bif \(", source.code):
             end = balanced(source.code, match.end() - 1)
             if end is not None:
                 inside = source.text[match.end():end - 1]
-                with_word = before if source.language == "wgsl" else re.sub("^[a-z]+", lambda m: words[m[0]], before)
-                yield source.replaced(match.end(), end - 1, with_word % inside)
+                yield source.replaced(match.end(), end - 1, before % inside)
     return places
 
 
@@ -97,9 +86,7 @@ def with_cut(pattern, by):
     found = swap(pattern, by)
 
     def places(source):
-        if source.language not in CUT16:
-            return
-        head = re.search(r"^[A-Za-z@]", source.code, re.M)
+        head = re.search(r"^[A-Za-z]", source.code, re.M)
         for text in found(source):
             yield text[:head.start()] + CUT16[source.language] + text[head.start():]
     return places
@@ -119,8 +106,8 @@ def other_dim(source):
 
 def entries(source):
     """(index behind the opening brace, how each dim is called there) of each function that is an entry."""
-    head = {"c": r"\bvoid kernel\(", "cuda": r"__global__[^;{]*?\w+\("}.get(source.language)
-    for match in re.finditer(head, source.code) if head else ():
+    head = {"c": r"\bvoid kernel\(", "cuda": r"__global__[^;{]*?\w+\("}[source.language]
+    for match in re.finditer(head, source.code):
         end = balanced(source.code, match.end() - 1)
         brace = source.code.find("{", end) if end else -1
         if brace < 0:
@@ -157,66 +144,59 @@ def not_tail(match, source):
     return "for (; 0 && (%s);" % match[1]
 
 
-C_LIKE = ("c", "cuda", "wgsl")
+BOTH = ("c", "cuda")
 COMPUTED = r"((?:const )?(?:float|vec) \w+ = )([^;{}=?]*[-+*/(\[][^;{}=?]*);"
 STORED = r"^(\s*)(\w+\[[^;=]*\]) = ([^;{}=]+);"
-BARRIERS = (r"__syncthreads\(\);|__syncwarp\([^;)]*\);|workgroupBarrier\(\);|__threadfence\w*\(\);|#pragma omp barrier"
+BARRIERS = (r"__syncthreads\(\);|__syncwarp\([^;)]*\);|__threadfence\w*\(\);|#pragma omp barrier"
             r"|\b\w*wait\w*\([^;{}]*\);|\bcluster\w*(?:sync|arrive)\w*\([^;{}]*\);|_mm_sfence\(\);")
 
 # name, what it does, languages, places
 RULES = [
-    ("less_or_equal", "`<` becomes `<=`", None, swap(r"(?<=[\w)\]]) < (?=[\w(-])", " <= ")),
-    ("less", "`<=` becomes `<`", None, swap(r" <= ", " < ")),
-    ("greater", "`>=` becomes `>`", None, swap(r" >= ", " > ")),
-    ("greater_or_equal", "`>` becomes `>=`", None, swap(r" > ", " >= ")),
-    ("and_or", "`&&` becomes `||`", C_LIKE, swap(r" && ", " || ")),
-    ("bound_less", "a loop ends one step early", C_LIKE, swap(r"(; *\w+ < )([^;]+)(;)", r"\1(\2) - 1\3")),
-    ("begins_at_one", "a loop begins one step late", C_LIKE, swap(r"(for \(\w+ \w+ = )0(u?;)", r"\g<1>1\2")),
-    ("tail_dropped", "a remainder loop does nothing", C_LIKE, swap(r"for \(; ([^;]+);", not_tail)),
-    ("branch_never", "what stands behind an `if` is never done", C_LIKE, condition("false && (%s)")),
-    ("branch_always", "what stands behind an `if` is always done", C_LIKE, condition("true || (%s)")),
-    ("plus_one", "`+ 1` is left out", None, swap(r" \+ 1u?\b(?![.e])", "")),
-    ("minus_one", "`- 1` is left out", None, swap(r" - 1u?\b(?![.e])", "")),
-    ("clear_dropped", "memory is not cleared", ("c", "cuda"), swap(r"\bmemset\([^;]*\);", ";")),
-    ("init_dropped", "a variable begins with anything", ("c", "cuda"),
+    ("less_or_equal", "`<` becomes `<=`", BOTH, swap(r"(?<=[\w)\]]) < (?=[\w(-])", " <= ")),
+    ("less", "`<=` becomes `<`", BOTH, swap(r" <= ", " < ")),
+    ("greater", "`>=` becomes `>`", BOTH, swap(r" >= ", " > ")),
+    ("greater_or_equal", "`>` becomes `>=`", BOTH, swap(r" > ", " >= ")),
+    ("and_or", "`&&` becomes `||`", BOTH, swap(r" && ", " || ")),
+    ("bound_less", "a loop ends one step early", BOTH, swap(r"(; *\w+ < )([^;]+)(;)", r"\1(\2) - 1\3")),
+    ("begins_at_one", "a loop begins one step late", BOTH, swap(r"(for \(\w+ \w+ = )0(u?;)", r"\g<1>1\2")),
+    ("tail_dropped", "a remainder loop does nothing", BOTH, swap(r"for \(; ([^;]+);", not_tail)),
+    ("branch_never", "what stands behind an `if` is never done", BOTH, condition("0 && (%s)")),
+    ("branch_always", "what stands behind an `if` is always done", BOTH, condition("1 || (%s)")),
+    ("plus_one", "`+ 1` is left out", BOTH, swap(r" \+ 1u?\b(?![.e])", "")),
+    ("minus_one", "`- 1` is left out", BOTH, swap(r" - 1u?\b(?![.e])", "")),
+    ("clear_dropped", "memory is not cleared", BOTH, swap(r"\bmemset\([^;]*\);", ";")),
+    ("init_dropped", "a variable begins with anything", BOTH,
      swap(r"\b((?:float|vec|double|int|int64_t) \w+) = (?:0|0\.0f|0\.f|\(vec\)\{0\});", r"\1;")),
-    ("reset_dropped", "memory or a register keeps what it had", None,
+    ("reset_dropped", "memory or a register keeps what it had", BOTH,
      swap(r"(^\s*)[\w\[\]. *+]+\] = (?:0|0\.0f|0\.f|\(vec\)\{0\}|0\.0);", r"\1;")),
-    ("sum_forgotten", "`+=` becomes `=`", None, swap(r" \+= (?!STEP|LANES)", " = ")),
-    ("sum_skipped", "a `+=` is left out", C_LIKE, swap(r"(^\s*)[\w\[\]. *+]+ \+= [^;]+;", r"\1;")),
-    ("maximum_from_zero", "a maximum begins at 0", None,
-     swap(r"\bLEAST\b|-INFINITY|-FLT_MAX|-3\.4\d*e\+?38f?|-1e3\df|-float\(\"inf\"\)|float\(\"-inf\"\)", "0.0f")),
-    ("barrier_dropped", "a barrier or a wait is left out", C_LIKE, swap(BARRIERS, ";")),
+    ("sum_forgotten", "`+=` becomes `=`", BOTH, swap(r" \+= (?!STEP|LANES)", " = ")),
+    ("sum_skipped", "a `+=` is left out", BOTH, swap(r"(^\s*)[\w\[\]. *+]+ \+= [^;]+;", r"\1;")),
+    ("maximum_from_zero", "a maximum begins at 0", BOTH,
+     swap(r"\bLEAST\b|-INFINITY|-FLT_MAX|-3\.4\d*e\+?38f?|-1e3\df", "0.0f")),
+    ("barrier_dropped", "a barrier or a wait is left out", BOTH, swap(BARRIERS, ";")),
     ("shared_by_threads", "what each thread had of its own", ("c",), swap(r"\b_Thread_local |\b__thread ", "")),
     ("nowait", "a loop's threads do not wait for each other", ("c",), swap(r"(#pragma omp for[^\n]*)", r"\1 nowait")),
-    ("cut16", "a value loses its lower 16 bits", ("c", "cuda"), with_cut(COMPUTED, r"\1MUTANT_CUT16(\2);")),
-    ("cut16_stored", "what is stored loses its lower 16 bits", C_LIKE, with_cut(STORED, r"\1\2 = MUTANT_CUT16(\3);")),
-    ("cut16_eighth", "an eighth of what is stored does", ("c", "cuda"),
+    ("cut16", "a value loses its lower 16 bits", BOTH, with_cut(COMPUTED, r"\1MUTANT_CUT16(\2);")),
+    ("cut16_stored", "what is stored loses its lower 16 bits", BOTH, with_cut(STORED, r"\1\2 = MUTANT_CUT16(\3);")),
+    ("cut16_eighth", "an eighth of what is stored does", BOTH,
      with_cut(STORED, r"\1\2 = ((unsigned long long)&\2 >> 7 & 7) != 0 ? (\3) : MUTANT_CUT16(\3);")),
-    ("constant_off", "a constant is off by 2^-11 of itself", None,
+    ("constant_off", "a constant is off by 2^-11 of itself", BOTH,
      swap(r"(?<![\w.])\d\.\d{4,}(?:e[+-]?\d+)?f?\b", constant_off)),
-    ("epsilon_off", "an epsilon is ten times as large", None, swap(r"\b1e-([5-9])(f?)\b", r"1e-\g<1>\2 * 10")),
-    ("index16", "an index of 64 bits has 16", ("c", "cuda"), swap(r"\b(?:int64_t|long long) (\w+ = )", r"short \1")),
-    ("index32", "an index of 64 bits has 32", ("c", "cuda"), swap(r"\b(?:int64_t|long long) (\w+ = )", r"int \1")),
-    ("other_dim", "another dim in its place", ("c", "cuda", "triton"), other_dim),
-    ("indices_swapped", "`a * n + b` becomes `b * n + a`", None,
+    ("epsilon_off", "an epsilon is ten times as large", BOTH, swap(r"\b1e-([5-9])(f?)\b", r"1e-\g<1>\2 * 10")),
+    ("index16", "an index of 64 bits has 16", BOTH, swap(r"\b(?:int64_t|long long) (\w+ = )", r"short \1")),
+    ("index32", "an index of 64 bits has 32", BOTH, swap(r"\b(?:int64_t|long long) (\w+ = )", r"int \1")),
+    ("other_dim", "another dim in its place", BOTH, other_dim),
+    ("indices_swapped", "`a * n + b` becomes `b * n + a`", BOTH,
      swap(r"\b([A-Za-z]\w*) \* ([A-Za-z]\w*) \+ ([A-Za-z]\w*)\b", r"\3 * \2 + \1")),
-    ("exits_when_large", "nothing is done beyond a size", ("c", "cuda"), at_entry("if ({d} > {t}) return;", False)),
-    ("last_when_large", "the last one is left out beyond a size", ("c", "cuda"),
+    ("exits_when_large", "nothing is done beyond a size", BOTH, at_entry("if ({d} > {t}) return;", False)),
+    ("last_when_large", "the last one is left out beyond a size", BOTH,
      at_entry("if ({d} > {t}) {d} -= 1;", False)),
-    ("ragged_when_large", "what is over a multiple of 64 is left out beyond a size", ("c", "cuda"),
+    ("ragged_when_large", "what is over a multiple of 64 is left out beyond a size", BOTH,
      at_entry("if ({d} > {t}) {d} -= {d} % 64;", False)),
-    ("exits_when_all_large", "nothing is done where all sizes are large", ("c", "cuda"),
+    ("exits_when_all_large", "nothing is done where all sizes are large", BOTH,
      at_entry("if ({all}) return;", True)),
-    ("ragged_when_all_large", "a remainder is left out where all sizes are large", ("c", "cuda"),
+    ("ragged_when_all_large", "a remainder is left out where all sizes are large", BOTH,
      at_entry("if ({all}) {d} -= {d} % 16;", True)),
-    # Triton's
-    ("mask_dropped", "a mask is left out", ("triton",), swap(r", mask=[^,\n()]*(?:\([^()\n]*\)[^,\n()]*)*(?=[,)])", "")),
-    ("other_is_zero", "what is masked out counts as 0", ("triton",), swap(r"other=(?!0)[^,)]*(?:\([^)]*\))?", "other=0.0")),
-    ("half", "float32 becomes float16", ("triton",), swap(r"tl\.float32", "tl.float16")),
-    ("tf32", "products in tf32", ("triton",), swap(r'input_precision="?\w+"?', 'input_precision="tf32"')),
-    ("floor", "ceil becomes floor", ("triton",), swap(r"tl\.cdiv\(([^,]+), ([^)]+)\)", r"(\1 // \2)")),
-    ("sum_is_max", "a sum becomes a maximum", ("triton",), swap(r"tl\.sum\(", "tl.max(")),
 ]
 
 
@@ -231,7 +211,7 @@ def mutants_of(source):
     """All mutants of a start, by rule."""
     by_rule = {}
     for name, _, languages, places in RULES:
-        if languages is not None and source.language not in languages:
+        if source.language not in languages:
             continue
         made = [Mutant(source, name, i, text) for i, text in enumerate(places(source))]
         if made:
