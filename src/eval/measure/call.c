@@ -11,6 +11,7 @@
 #include "eval/measure/low_bits.h"
 #include "eval/measure/session_private.h"
 #include "eval/problem/torch.h"
+#include "eval/sets/excuse.h"
 #include "eval/sets/view.h"
 
 #include <string.h>
@@ -417,15 +418,14 @@ static bool verify_output(struct bench *bench, const struct set *set, size_t out
         call_place(bench, set, arrangement); /* where the definition has read */
     *ratio = mismatch_ratio(&mismatch);
     bool excused = set_excused(set);
-    /* A few rows, as ties are. */
-    if (!mismatch.passed && set->view == NULL && mismatch.bad_count > 0 &&
-        mismatch.bad_count * 16 <= placed->elements) {
+    if (!mismatch.passed && set->view == NULL &&
+        set_may_tie(&set->bounds[output], placed, &mismatch)) {
         excused = session_excuses(bench->session, set, output, got);
-        if (excused)
-            call_place(bench, set, arrangement);
+        call_place(bench, set, arrangement);
     }
     if (excused)
-        bench_note(bench, "rows that hang on a tie were left out, at %s inputs",
+        bench_note(bench, "%s that hang on a tie were left out, at %s inputs",
+                   set_bound(set, output)->exact_equality ? "integers" : "rows",
                    distribution_name(set_distribution(set)));
     if (excused && set->view == NULL)
         *ratio = 0.0;

@@ -1,6 +1,7 @@
 /* eval/sets/judge: is an output of a set with a view right? What several copies of one element of
  * the small problem became is the one that is farthest off; then that is compared as any output. */
 #include "base/mem.h"
+#include "eval/sets/excuse.h"
 #include "eval/sets/session.h"
 #include "eval/sets/view.h"
 
@@ -84,14 +85,14 @@ static void count_all(struct judging *j, size_t segment, struct mismatch *mismat
     mem_free(places);
 }
 
-/* A few rows, as ties are: asked of the small problem, in which all but this segment is right. */
+/* Asked of the small problem, in which all but this segment is right. */
 static bool hangs_on_tie(struct judging *j, size_t segment, const void *worst,
                          const struct mismatch *mismatch)
 {
     struct set *part = &j->view->part;
     const struct slab slab = slab_of(j);
     const struct bound kept = part->bounds[j->output];
-    if (mismatch->bad_count == 0 || mismatch->bad_count * 16 > slice_of(j)->elements)
+    if (!set_may_tie(bound_of(j, segment), slice_of(j), mismatch))
         return false;
     void *got = mem_alloc(j->small->bytes + 1);
     dtype_from_double(j->tensor->dtype, j->fold.exact, j->small->elements, got);

@@ -121,10 +121,6 @@ int session_find_additive(struct session *session, const struct set *set, const 
  * largest numbers. */
 int session_norm_errors(struct session *session, const struct set *set, double *errors,
                         struct err *err) MUST_USE;
-/* Whether all that is wrong in `got` lies in rows that hang on a tie: an exact result, too, is
- * another one there when the inputs move by their last bits. */
-bool session_excuses(struct session *session, const struct set *set, size_t output,
-                     const void *got);
 size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed);
 void session_make_cases(struct session *session);
 int session_refresh(struct session *session, bool all, struct err *err) MUST_USE;

@@ -2,6 +2,7 @@
  * itself fails the spec's tolerance. */
 #include "eval/measure/accuracy.h"
 #include "eval/measure/low_bits.h"
+#include "eval/sets/excuse.h"
 #include "one_session.h"
 #include "sums.h"
 
