@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "eval/cpu/alone.h"
 #include "eval/cpu/artifact.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/halt.h"
@@ -154,12 +155,9 @@ static void look_loaded(struct cpu_host *host)
     host->before = loaded;
 }
 
-static int load(struct cpu_host *host, const char *artifact, struct err *err)
+static int load_it(struct cpu_host *host, struct err *err)
 {
     unsigned said;
-    if (strlen(artifact) >= WIRE_PATH_MAX)
-        return err_set(err, ERR_LIMIT, "the artifact's path is too long");
-    strcpy(host->control->artifact, artifact);
     /* Up to the first word nothing of the candidate's has run. That word is taken before it can. */
     uint64_t deadline_ns = clock_now_ns() + LOAD_S * SECOND_NS;
     if (host_go(&host->base, err) != 0)
@@ -177,8 +175,24 @@ static int load(struct cpu_host *host, const char *artifact, struct err *err)
         return err_wrap(err, "while it was loaded");
     look_loaded(host);
     bind_first(host);
-    memset(host->control->artifact, 0, sizeof host->control->artifact);
     return 0;
+}
+
+/* A baseline needs its libraries, where they are. */
+static int load(struct cpu_host *host, const char *artifact, struct err *err)
+{
+    char path[WIRE_PATH_MAX];
+    if (strlen(artifact) >= WIRE_PATH_MAX)
+        return err_set(err, ERR_LIMIT, "the artifact's path is too long");
+    strcpy(path, artifact);
+    bool alone = !artifact_may_load(artifact) && alone_make(artifact, path, sizeof path);
+    strcpy(host->control->artifact, path);
+    host->control->alone = alone;
+    int result = load_it(host, err);
+    if (alone)
+        alone_remove(path);
+    memset(host->control->artifact, 0, sizeof host->control->artifact);
+    return result;
 }
 
 /* ---- the subject ---- */

@@ -1,6 +1,7 @@
 /* The disposable process. Up to stage one it is ours; from dlopen() on it is the candidate's: what
  * keeps it in bounds is what it has given away by then, not what it does. */
 #include "base/random.h"
+#include "eval/cpu/alone.h"
 #include "eval/cpu/artifact.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/wire.h"
@@ -273,7 +274,8 @@ static void load(struct runner *runner)
 {
     struct err err;
     struct sandbox_limits limits = {0};
-    const char *path = runner->control->artifact;
+    char path[WIRE_PATH_MAX];
+    memcpy(path, runner->control->artifact, sizeof path);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         give_up("cannot open the artifact: %s", strerror(errno));
@@ -285,10 +287,13 @@ static void load(struct runner *runner)
     const char *omp = artifact_inspect(WIRE_ARTIFACT).openmp;
     if (omp != NULL)
         omp_load(omp);
+    const bool own = artifact_may_load(path);
+    if (runner->control->alone != 0)
+        (void)alone_enter(path);
     /* A candidate computes by itself: what it may use is in memory by now, and nothing else can be
      * opened. A baseline's libraries are found where they are installed. */
     struct sandbox_paths paths = {
-        .read_count = artifact_may_load(path) ? 6 : 1,
+        .read_count = own ? 6 : 1,
         .reads = {path, "/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives"}};
     if (sandbox_confine(SANDBOX_RUNNER, &limits, &paths, &err) != 0)
         give_up("%s", err.message);

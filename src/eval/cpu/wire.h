@@ -35,6 +35,7 @@ struct control {
     uint64_t inputs_bytes, outputs_bytes;
     uint64_t memory_bytes; /* what it may map besides the regions */
     char artifact[WIRE_PATH_MAX];
+    uint32_t alone; /* it is in a folder of its own */
     /* Of the region: the inputs once more for each slot, among pages without rights. */
     uint32_t alias_count;
     struct alias aliases[ALIAS_SETS][INPUTS_MAX];

@@ -2,6 +2,7 @@
 #include "eval/measure/guard.h"
 #include "eval/measure/session_private.h"
 
+#include <sched.h>
 #include <string.h>
 
 /* The same process again, without what its calls have left behind. */
@@ -106,6 +107,33 @@ static int call_held(struct bench *bench, const struct arrangement *arrangement,
     return call_run(bench, bench->subject, arrangement, cold, outcome, err);
 }
 
+/* Where this thread waits decides by tens of microseconds how long a wake-up takes: on the core of
+ * a subject's first thread, always, for every subject alike. Both take turns there. */
+void bench_bind(const struct session *session)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (session->lane->core_count == 0)
+        return;
+    CPU_SET((size_t)session->lane->cores[0], &set);
+    (void)sched_setaffinity(0, sizeof set, &set);
+}
+
+/* Where timed calls are waited for, so that nobody can tell by this thread's core what a call is.
+ */
+static int call_bound(struct bench *bench, const struct arrangement *arrangement, bool cold,
+                      struct outcome *outcome, struct err *err)
+{
+    cpu_set_t before;
+    bool bound = !bench->subject->device_clock && sched_getaffinity(0, sizeof before, &before) == 0;
+    if (bound)
+        bench_bind(bench->session);
+    int status = call_held(bench, arrangement, cold, outcome, err);
+    if (bound)
+        (void)sched_setaffinity(0, sizeof before, &before);
+    return status;
+}
+
 /* Nothing of a check is timed but calls of the main shape: half of the others find their inputs in
  * the caches, as a user's calls do. */
 static bool is_cold(struct bench *bench, const struct set *set)
@@ -141,7 +169,7 @@ int bench_check_once(struct bench *bench, struct set *set, struct outcome *outco
         return bench_failed(bench, err);
     call_place(bench, set, &arrangement);
     bench->crowded = has_company(bench, set);
-    if (call_held(bench, &arrangement, is_cold(bench, set), outcome, err) != 0)
+    if (call_bound(bench, &arrangement, is_cold(bench, set), outcome, err) != 0)
         return guard_hit(bench, set, &arrangement) ? 0 : bench_failed(bench, err);
     bench_saw(bench, set);
     call_verify(bench, set, &arrangement);

@@ -110,6 +110,7 @@ int bench_choose_region(struct bench *bench, struct err *err) MUST_USE; /* for a
 int bench_open(struct bench *bench,
                struct err *err) MUST_USE; /* a fresh runner: a new generation */
 int bench_ensure_twin(struct bench *bench, struct err *err) MUST_USE;
+void bench_bind(const struct session *session); /* this thread, to the core that it times on */
 void bench_saw(struct bench *bench, const struct set *set);
 struct set *bench_fresh_set(struct bench *bench);
 int bench_check_once(struct bench *bench, struct set *set, struct outcome *outcome,

@@ -285,18 +285,6 @@ int session_check(struct session *session, const struct measure_request *request
 
 /* --- timing --- */
 
-/* Where this thread waits decides by tens of microseconds how long a wake-up takes: on the core of
- * a subject's first thread, always, for every subject alike. Both take turns there. */
-static void session_pin(const struct session *session, size_t core)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (core >= session->lane->core_count)
-        return;
-    CPU_SET((size_t)session->lane->cores[core], &set);
-    (void)sched_setaffinity(0, sizeof set, &set);
-}
-
 static int time_pinned(struct bench *bench, struct err *err)
 {
     struct session *session = bench->session;
@@ -305,7 +293,7 @@ static int time_pinned(struct bench *bench, struct err *err)
     bool device = bench->request->effort != EFFORT_FINAL && session_by_device(session);
     bool known = !device && sched_getaffinity(0, sizeof before, &before) == 0;
     if (known)
-        session_pin(session, 0);
+        bench_bind(session);
     int status = measure_time(bench, err);
     if (status == 0 && !bench->ended)
         status = measure_fresh(bench, err);
