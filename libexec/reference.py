@@ -24,6 +24,9 @@ import mmap
 import os
 import sys
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import source_text  # noqa: E402
+
 np = None  # imported at open, after the number of threads is settled
 
 
@@ -124,7 +127,13 @@ class Reference:
                 text = file.read()
         except OSError as problem:
             raise Refused("cannot read %s: %s" % (path, problem.strerror)) from None
-        exec(compile(text, path, "exec"), module.__dict__)
+        folder = os.path.dirname(path)
+        sys.path.insert(0, folder)  # first while it is loaded, as Python has it; last for what it imports later
+        try:
+            exec(compile(source_text.clean(text, path), path, "exec"), module.__dict__)
+        finally:
+            sys.path.remove(folder)
+            sys.path.append(folder)
         found = {
             key: thing
             for key, thing in module.__dict__.items()

@@ -39,6 +39,36 @@ size_t utf8_shown(const char *text, size_t left, uint32_t *hidden)
     return length;
 }
 
+enum plain { PLAIN_KEPT, PLAIN_SPACE, PLAIN_NONE };
+
+/* Joiners are letters' own in some writings: they stay. */
+static enum plain plain_of(const unsigned char *at, size_t length)
+{
+    uint32_t code = length == 2   ? (at[0] & 31U) << 6 | (at[1] & 63U)
+                    : length == 3 ? (at[0] & 15U) << 12 | (at[1] & 63U) << 6 | (at[2] & 63U)
+                                  : 0;
+    if (code == 0xFEFF || code == 0x200B || code == 0x2060 || code == 0xAD)
+        return PLAIN_NONE;
+    bool space = code == 0xA0 || (code >= 0x2000 && code <= 0x200A) || code == 0x202F ||
+                 code == 0x205F || code == 0x3000;
+    return space ? PLAIN_SPACE : PLAIN_KEPT;
+}
+
+size_t utf8_plain(const char *text, size_t length, char *out)
+{
+    size_t used = 0, step;
+    for (size_t at = 0; at < length; at += step) {
+        step = utf8_length(text + at, length - at);
+        step = step > 0 ? step : 1;
+        enum plain plain = plain_of((const unsigned char *)text + at, step);
+        for (size_t i = 0; i < step && plain == PLAIN_KEPT; i++)
+            out[used++] = text[at + i];
+        if (plain == PLAIN_SPACE)
+            out[used++] = ' ';
+    }
+    return used;
+}
+
 size_t utf8_valid_up_to(const char *text, size_t length)
 {
     size_t at = 0;

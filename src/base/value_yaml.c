@@ -1,6 +1,7 @@
 /* YAML by libyaml's events. Plain scalars are resolved as YAML 1.2's core schema does, without
  * octal: `yes`, `no`, `on` and `off` stay text, and quoted scalars always do. */
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "base/value.h"
 
 #include <errno.h>
@@ -415,6 +416,9 @@ static struct value *read_document(struct reader *reader)
 int value_parse_yaml(struct arena *arena, const char *name, const char *text, size_t length,
                      struct value **root, struct err *err)
 {
+    MEM_LOCAL char *plain = mem_alloc(length + 1);
+    length = utf8_plain(text, length, plain);
+    text = plain;
     struct reader reader = {
         .arena = arena, .name = name, .text = text, .length = length, .err = err};
     if (!yaml_parser_initialize(&reader.parser))

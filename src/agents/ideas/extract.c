@@ -4,6 +4,9 @@
  *   loose   where the strict reading finds no definition: fences at any depth of indentation; one
  *           with a language inside an open one means that the open one was forgotten, and a closing
  *           one may have words after it ("``` (end)")
+ *
+ * Without a fence: what stands between <code> and </code>, or the source alone, between prose. A
+ * block that is a diff is taken where it makes a whole file.
  */
 #include "agents/ideas/extract.h"
 
@@ -242,7 +245,32 @@ static void read_loose(struct span text, struct found *found)
     found->unclosed = open.body != NULL;
 }
 
-/* Source without a fence, after prose at most: from the first line that can only be code. */
+/* ---- without fences ---- */
+
+/* The last line that can be code's: prose ends with other marks. */
+static const char *end_of_code(const char *start, const char *end)
+{
+    const char *last = end;
+    struct line line;
+    bool any = false;
+    for (const char *at = start; at < end; at = line.next) {
+        line = line_at(at, end);
+        const char *stop = line.end;
+        while (stop > line.start && isspace((unsigned char)stop[-1]))
+            stop--;
+        bool ends = stop > line.start && strchr("};\\", stop[-1]) != NULL;
+        bool comment = stop - line.start >= 2 && memcmp(stop - 2, "*/", 2) == 0;
+        bool begins = line.start < stop && *line.start == '#' &&
+                      (line.start + 1 == stop || !isspace((unsigned char)line.start[1]));
+        if (ends || comment || begins || strncmp(line.start, "//", 2) == 0) {
+            last = line.next;
+            any = true;
+        }
+    }
+    return any ? last : end;
+}
+
+/* Source without a fence, between prose at most: from the first line that can only be code. */
 static bool bare_source(const char *text, const char *entry, struct span *span)
 {
     static const char *const begins[] = {"/*",      "//",      "#include", "#define", "#pragma",
@@ -255,11 +283,100 @@ static bool bare_source(const char *text, const char *entry, struct span *span)
         for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++) {
             if (strncmp(line.start, begins[i], strlen(begins[i])) != 0)
                 continue;
-            *span = (struct span){line.start, (size_t)(end - line.start)};
+            bool python = *line.start == '"';
+            const char *stop = python ? end : end_of_code(line.start, end);
+            *span = (struct span){line.start, (size_t)(stop - line.start)};
             return worth_of_entry(*span, entry) == WORTH_DEFINED;
         }
     }
     return false;
+}
+
+/* The best of what stands between <code> and </code>. */
+static bool tagged_source(const char *text, const char *entry, struct span *span)
+{
+    struct found found = {.entry = entry};
+    for (const char *at = text; (at = strcasestr(at, "<code")) != NULL;) {
+        const char *open = strchr(at, '>'), *close = strcasestr(at, "</code>");
+        if (open == NULL || close == NULL || close < open)
+            break;
+        open += strspn(open + 1, "\r\n") + 1;
+        struct span inside = {open, (size_t)(close - open)};
+        if (worth_of_entry(inside, entry) == WORTH_DEFINED)
+            found_block(&found, inside, WORTH_DEFINED);
+        at = close;
+    }
+    *span = found.best;
+    return found.blocks > 0;
+}
+
+/* As HTML has it, where it is HTML: "&lt;" is no C. */
+static struct span without_entities(struct arena *arena, struct span code)
+{
+    static const struct {
+        const char *entity;
+        char plain;
+    } entities[] = {{"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&#39;", '\''}, {"&amp;", '&'}};
+    if (memmem(code.start, code.length, "&lt;", 4) == NULL &&
+        memmem(code.start, code.length, "&gt;", 4) == NULL &&
+        memmem(code.start, code.length, "&amp;", 5) == NULL)
+        return code;
+    char *plain = arena_alloc(arena, code.length + 1);
+    size_t used = 0;
+    for (size_t at = 0, step; at < code.length; at += step) {
+        char mark = code.start[at];
+        step = 1;
+        for (size_t i = 0; mark == '&' && i < sizeof entities / sizeof entities[0]; i++) {
+            size_t length = strlen(entities[i].entity);
+            if (length <= code.length - at &&
+                memcmp(code.start + at, entities[i].entity, length) == 0) {
+                mark = entities[i].plain;
+                step = length;
+                break;
+            }
+        }
+        plain[used++] = mark;
+    }
+    return (struct span){plain, used};
+}
+
+/* ---- a diff ---- */
+
+/* Whether the fence before a block says so. */
+static bool is_diff(const char *text, const char *block)
+{
+    const char *at = block - (block > text);
+    while (at > text && at[-1] != '\n')
+        at--;
+    at += strspn(at, " \t`~");
+    return strncasecmp(at, "diff", 4) == 0 || strncasecmp(at, "patch", 5) == 0;
+}
+
+/* What a diff makes of a file of which it holds all: one without that is no file. */
+static bool apply_diff(struct arena *arena, struct span diff, const char *entry, struct span *whole)
+{
+    char *out = arena_alloc(arena, diff.length + 1);
+    const char *end = diff.start + diff.length;
+    size_t used = 0, hunks = 0;
+    struct line line;
+    for (const char *at = diff.start; at < end; at = line.next) {
+        line = line_at(at, end);
+        size_t length = (size_t)(line.end - line.start);
+        bool header = length >= 3 &&
+                      (memcmp(line.start, "+++", 3) == 0 || memcmp(line.start, "---", 3) == 0) &&
+                      hunks == 0;
+        if (length >= 2 && memcmp(line.start, "@@", 2) == 0)
+            hunks++;
+        else if (!header && length > 0 && *line.start != '-' && *line.start != '\\') {
+            size_t skip = *line.start == '+' || *line.start == ' ';
+            memcpy(out + used, line.start + skip, length - skip);
+            used += length - skip;
+            out[used++] = '\n';
+        } else if (length == 0)
+            out[used++] = '\n';
+    }
+    *whole = (struct span){out, used};
+    return hunks <= 1 && worth_of_entry(*whole, entry) == WORTH_DEFINED;
 }
 
 /* ---- the bytes ---- */
@@ -284,6 +401,7 @@ static const char *copy_lines(struct arena *arena, struct span code, size_t *len
     for (size_t i = 0; i < code.length; i++)
         if (code.start[i] != '\r' || i + 1 == code.length || code.start[i + 1] != '\n')
             copy[(*length)++] = code.start[i];
+    *length = utf8_plain(copy, *length, copy);
     copy[*length] = '\0';
     return copy;
 }
@@ -303,9 +421,16 @@ int extract_code(struct arena *arena, const char *text, const char *entry, const
         return err_set(err, ERR_NOT_FOUND,
                        "the code block was not closed: the answer seems to be cut off; send the "
                        "whole file in one fenced block");
-    if (found.blocks == 0 && !bare_source(text, entry, &chosen))
+    if (found.blocks == 0 && tagged_source(text, entry, &chosen))
+        chosen = without_entities(arena, chosen);
+    else if (found.blocks == 0 && !bare_source(text, entry, &chosen))
         return err_set(err, ERR_NOT_FOUND,
                        "no code block found; send the whole file in one fenced block");
+    else if (found.blocks > 0 && is_diff(text, chosen.start) &&
+             !apply_diff(arena, chosen, entry, &chosen))
+        return err_set(err, ERR_NOT_FOUND,
+                       "the code block is a diff, of which parts are left out; send the whole file "
+                       "in one fenced block");
     if (check_code(chosen, err) != 0)
         return -1;
     *code = copy_lines(arena, chosen, length);

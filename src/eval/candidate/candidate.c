@@ -144,9 +144,11 @@ static int parse(struct candidate_reading *reading, const char *text, size_t len
     const char *begin, *stop;
     if (check_bytes(document, text, length) != 0)
         return -1;
-    candidate->source = arena_strndup(candidate->arena, text, length);
-    candidate->length = length;
-    candidate->hash = hash_bytes(text, length);
+    char *source = arena_strndup(candidate->arena, text, length);
+    candidate->length = utf8_plain(text, length, source);
+    source[candidate->length] = '\0';
+    candidate->source = source;
+    candidate->hash = hash_bytes(source, candidate->length);
     candidate->language = language_of_file(document->name);
     if (find_front_matter(document, candidate, &begin, &stop) != 0)
         return -1;

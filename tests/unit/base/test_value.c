@@ -133,6 +133,11 @@ static const char *const spec = "# a problem\n"
 static void trees_know_their_lines(void **state)
 {
     (void)state;
+    /* As it is pasted: a byte order mark, spaces that do not break, what takes no room. */
+    struct value *pasted = yaml("\xEF\xBB\xBFwide:\n\xC2\xA0 b\xE2\x80\x8B: [7]\n");
+    const struct value *inner = value_get(pasted, "wide");
+    assert_non_null(value_get(inner, "b"));
+    assert_int_equal(value_get(inner, "b")->items[0]->integer, 7);
     const struct value *root = yaml(spec);
     assert_int_equal(root->kind, VALUE_MAP);
     assert_int_equal(root->count, 5);
