@@ -15,9 +15,11 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import source_text  # noqa: E402
 from triton_import_examples import Examples  # noqa: E402
+from triton_import_kernel import launched_names  # noqa: E402
 from triton_import_values import Refused, name_of  # noqa: E402
-from triton_import_walk import Walk  # noqa: E402
+from triton_import_walk import Walk, imports_of  # noqa: E402
 from triton_import_write import Writer  # noqa: E402
 
 
@@ -31,10 +33,7 @@ def launches(function, kernels):
     return [
         node
         for node in ast.walk(function)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Subscript)
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id in kernels
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript) and launched_names(node.func.value, function, kernels)
     ]
 
 
@@ -59,15 +58,28 @@ def launched_otherwise(tree, kernels):
             name = node.func.value.id
             if name in kernels:
                 return node.lineno, f"{name} is launched at the top level of the file, in no function"
-            return node.lineno, f"launches {name}, which is no @triton.jit function at the top level of this file"
+            module = imports_of(tree).get(name)
+            if module:
+                return node.lineno, f"launches {name}, which {module} defines, not this file"
+            if name in nested_kernels(tree):
+                return node.lineno, f"launches {name}, a kernel that is no function at the top level of this file"
+            return node.lineno, f"launches {name}, which is no @triton.jit function of this file"
     return 1, "nothing launches a kernel: no function has a kernel[grid](...)"
+
+
+def nested_kernels(tree):
+    """@triton.jit functions anywhere."""
+    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and is_jit(node)}
 
 
 def choose(tree, kernels, wanted):
     """The one function that launches."""
     found = wrappers(tree, kernels)
     if not kernels:
-        raise Refused(1, "there is no @triton.jit function at its top level")
+        inner = list(nested_kernels(tree).values())
+        if inner:
+            raise Refused(inner[0].lineno, f"{inner[0].name} is no function at the top level of the file: it is made inside another block")
+        raise Refused(*without_kernels(tree))
     if not found:
         raise Refused(*launched_otherwise(tree, kernels))
     named = [each for each in found if wanted in (each[0], each[0].split(".")[0])] if wanted else found
@@ -85,6 +97,30 @@ def choose(tree, kernels, wanted):
     return named[0]
 
 
+def without_kernels(tree):
+    """(line, reason) where the file has no @triton.jit function."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and name_of(node.func) == "triton.jit":
+            return node.lineno, "its kernel is made by a call of triton.jit(), and is no function with @triton.jit"
+        if isinstance(node, ast.FunctionDef) and any("gluon" in ast.unparse(each) for each in node.decorator_list):
+            return node.lineno, f"{node.name} is a kernel in Gluon, which is no language of candidates"
+    return launched_otherwise(tree, {}) if any(isinstance(n, ast.Call) and isinstance(n.func, ast.Subscript) for n in ast.walk(tree)) else (
+        1, "there is no @triton.jit function")
+
+
+def decorate(tree, functions):
+    """f = triton.jit(f) is @triton.jit, and so are the other decorators."""
+    for node in tree.body:
+        if not (isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)):
+            continue
+        made, steps = node.value, []
+        while isinstance(made, ast.Call) and len(made.args) == 1 and name_of(made.func).startswith("triton."):
+            steps.append(made.func)
+            made = made.args[0]
+        if steps and isinstance(made, ast.Name) and made.id == node.targets[0].id and made.id in functions:
+            functions[made.id].decorator_list[:0] = steps
+
+
 def check_benchmarks(function):
     """What times or tests is no wrapper."""
     for decorator in function.decorator_list:
@@ -94,8 +130,11 @@ def check_benchmarks(function):
 
 def read(path, wanted, problem):
     """What it is, as a map."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
+    with open(path, "rb") as file:
+        raw = file.read()
+    text = source_text.clean(raw, path)
+    text = text if isinstance(text, str) else text.decode("utf-8-sig")
+    text = text.replace("\r\n", "\n")
     if re.search(r'\A\s*"""---\s*$', text, re.M):
         raise Refused(1, "it has a front matter: it is a candidate already")
     try:
@@ -103,15 +142,19 @@ def read(path, wanted, problem):
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Refused(getattr(error, "lineno", None) or 1, f"is no Python: {getattr(error, 'msg', error)}")
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    decorate(tree, functions)
     kernels = {name: node for name, node in functions.items() if is_jit(node)}
     name, function = choose(tree, kernels, wanted)
     check_benchmarks(function)
     hosts = {each: node for each, node in functions.items() if each not in kernels}
     walk = Walk(tree, functions, kernels, problem, Examples(tree, hosts, function, name))
-    walk.call_wrapper(function, "." in name)
-    writer = Writer(text, tree, walk)
     file = re.sub(r"[^ -~]", "?", os.path.basename(path))  # a comment's: no name ends its line
-    source = writer.source(file, name)
+    try:
+        walk.call_wrapper(function, "." in name)
+        writer = Writer(text, tree, walk)
+        source = writer.source(file, name)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, ArithmeticError, AssertionError) as fault:
+        raise Refused(walk.line, f"this line is not followed ({type(fault).__name__}: {fault})") from None
     said = {
         "source": source,
         "function": name,
@@ -135,6 +178,8 @@ def main():
         said = {"line": 1, "reason": "is nested too deeply"}
     except UnicodeDecodeError:
         said = {"line": 1, "reason": "is no UTF-8"}
+    except Exception as fault:  # a mistake of ours is a reason, too
+        said = {"line": 1, "reason": f"could not be read ({type(fault).__name__}: {fault})"}
     json.dump(said, sys.stdout)
 
 

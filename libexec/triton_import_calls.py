@@ -54,9 +54,8 @@ class Calls:
         if last == "sqrt" and len(node.args) == 1 and name.split(".")[0] in ("math", "np", "numpy"):
             value = self.value(node.args[0], scope)
             return root(value) if isinstance(value, (Sym, Real)) else value**0.5 if isinstance(value, (int, float)) and value >= 0 else Unknown("a root")
-        if last == "isinstance" and len(node.args) == 2 and name_of(node.args[1]) in ("torch.Tensor", "Tensor"):
-            value = self.value(node.args[0], scope)
-            return value if isinstance(value, Unknown) else isinstance(value, Tensor)
+        if last == "isinstance" and len(node.args) == 2:
+            return self.is_instance(self.value(node.args[0], scope), node)
         made = {"empty_like": None, "empty": None, "zeros_like": 0, "zeros": 0}
         if name.startswith("torch.") and last in made:
             return self.allocate(last, node, scope)
@@ -79,9 +78,26 @@ class Calls:
         if isinstance(function, (ast.FunctionDef, ast.Lambda)) and name not in self.kernels:
             return self.inline(function, node, scope)
         tensors = [each for each in node.args if isinstance(self.value(each, scope), Tensor)]
+        module = self.imported.get(name.split(".")[0], "")
+        there = f", of {module}" if module and not module.startswith("torch") else ""
         if tensors:
-            self.refuse(f"`{ast.unparse(node)[:60]}` works on a tensor, and is no kernel of this file's", node)
-        return Unknown(f"`{ast.unparse(node)[:60]}`")
+            self.refuse(f"`{ast.unparse(node)[:60]}`{there} works on a tensor, and is no kernel of this file's", node)
+        return Unknown(f"`{ast.unparse(node)[:60]}`{there}")
+
+    def is_instance(self, value, node):
+        """Of what is known."""
+        kinds = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
+        names = [name_of(each) for each in kinds]
+        if isinstance(value, Unknown):
+            return value
+        if isinstance(value, Tensor):
+            return any(each.split(".")[-1] == "Tensor" for each in names)
+        if isinstance(value, (Sym, Choice)):
+            return "int" in names
+        known = {"int": int, "float": float, "str": str, "bool": bool, "tuple": tuple, "list": list, "dict": dict}
+        if any(each not in known and each.split(".")[-1] != "Tensor" for each in names):
+            return Unknown(f"`{ast.unparse(node)[:60]}`")
+        return isinstance(value, tuple(known[each] for each in names if each in known))
 
     def inline(self, function, node, scope):
         """A function of the file's own, with these arguments."""
@@ -202,10 +218,25 @@ class Calls:
 
     # ---- launches
 
+    def which_kernel(self, held, scope, node):
+        """Its name, also of one that a variable holds or a call wraps."""
+        if isinstance(held, ast.Call) and len(held.args) == 1 and name_of(held.func).endswith(("wrap_triton", "capture_triton")):
+            return self.which_kernel(held.args[0], scope, node)
+        kernel = name_of(held)
+        if kernel in self.kernels:
+            return kernel
+        value = self.value(held, scope)
+        for name, function in self.kernels.items():
+            if value is function:
+                return name
+        if isinstance(value, Unknown) and kernel in (scope or {}):
+            self.refuse(f"which kernel {kernel} is depends on {value.what}", node)
+        module = self.imported.get(kernel)
+        where = f"which {module} defines, not this file" if module else "which is no @triton.jit function of this file's"
+        self.refuse(f"launches {kernel or 'a kernel'}, {where}", node)
+
     def launch(self, node, scope):
-        kernel = name_of(node.func.value)
-        if kernel not in self.kernels:
-            self.refuse(f"launches {kernel or 'a kernel'}, which is no @triton.jit function of this file's", node)
+        kernel = self.which_kernel(node.func.value, scope, node)
         line, values, options = node.lineno, {}, {}
         use = self.use(kernel)
         values |= zip(use.parameters, self.several(node.args, scope))

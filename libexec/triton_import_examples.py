@@ -25,7 +25,7 @@ class Examples:
         self.aliases[f"{kind}.apply"] = True
         scope = {}
         self.body([node for node in tree.body if not isinstance(node, (ast.FunctionDef, ast.ClassDef))], scope, 0)
-        for each in self.functions.values():
+        for each in list(self.functions.values()):
             if not self.found and each is not wrapper:
                 self.enter(each, ast.Call(func=ast.Name(id=each.name), args=[], keywords=[], lineno=each.lineno), scope, 0)
 

@@ -7,6 +7,22 @@ LOADS = {"load"}
 PASSED = {"make_block_ptr", "advance", "to", "cast", "where", "multiple_of", "max_contiguous", "broadcast_to", "expand_dims"}
 
 
+def launched_names(node, function, kernels):
+    """Kernels that `node` of node[grid](...) may be: one by name, wrapped, or held by a variable of the function."""
+    if isinstance(node, ast.Call) and len(node.args) == 1:
+        return launched_names(node.args[0], function, kernels)  # torch.library.wrap_triton(kernel)
+    if not isinstance(node, ast.Name):
+        return []
+    if node.id in kernels:
+        return [node.id]
+    values = [
+        each.value
+        for each in ast.walk(function)
+        if isinstance(each, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in each.targets)
+    ]
+    return [each.id for value in values for each in ast.walk(value) if isinstance(each, ast.Name) and each.id in kernels]
+
+
 class KernelUse:
     """By parameter's name. Helpers that are called are looked into, with what they are passed."""
 

@@ -226,12 +226,63 @@ class Returned(Exception):
         self.value = value
 
 
+class Ranks:
+    """How many dims a wrapper's body says that its parameters have."""
+
+    def __init__(self):
+        self.exact, self.ahead, self.behind, self.more = {}, {}, {}, set()
+
+    def index(self, name, index):
+        """One dim, from the front or from the end."""
+        side, least = (self.ahead, index + 1) if index >= 0 else (self.behind, -index)
+        side[name] = max(side.get(name, 0), least)
+
+    def of(self, name):
+        """(dims, whether it is a guess); None where nothing is said."""
+        ahead, behind = self.ahead.get(name, 0), self.behind.get(name, 0)
+        if name in self.exact:
+            return max(self.exact[name], ahead, behind), False
+        if not ahead and not behind:
+            return None
+        if name in self.more and not ahead:  # those before the last ones are as good as one
+            return behind + 1, True
+        return ahead + behind, bool(ahead and behind)
+
+
+def note_unpacked(ranks, names, targets, values):
+    """Of B, H, T, V = *q.shape, v.shape[-1]."""
+    whole = [i for i, each in enumerate(values) if isinstance(each, ast.Starred)]
+    if len(whole) != 1 or any(isinstance(each, ast.Starred) for each in targets):
+        return
+    tensor = name_of(values[whole[0]].value).removesuffix(".shape")
+    if not name_of(values[whole[0]].value).endswith(".shape") or "." in tensor:
+        return
+    rank = len(targets) - len(values) + 1
+    if rank > 0:
+        ranks.exact[tensor] = max(ranks.exact.get(tensor, 0), rank)
+        for i, element in enumerate(targets[whole[0] : whole[0] + rank]):
+            if isinstance(element, ast.Name) and element.id.strip("_"):
+                names.setdefault(tensor, {}).setdefault(i, element.id)
+
+
+def folds_rows(node):
+    """The tensor of x.view(-1, n), x.reshape(-1, n), x.numel() // n: all dims but the last ones are one."""
+    call = node.left if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) else node
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)):
+        return None
+    if call is not node:
+        return call.func.value.id if call.func.attr in ("numel", "nelement") else None
+    first = call.args[0] if len(call.args) == 2 else None
+    minus = isinstance(first, ast.UnaryOp) and isinstance(first.op, ast.USub)
+    return call.func.value.id if call.func.attr in ("view", "reshape") and minus else None
+
+
 def hints(function):
-    """What a wrapper's body says of its parameters: {name: {position: dim's name}}, {name: rank}."""
-    names, ranks = {}, {}
+    """What a wrapper's body says of its parameters: {name: {position: dim's name}}, and their ranks."""
+    names, ranks = {}, Ranks()
 
     def at_least(name, rank):
-        ranks[name] = max(ranks.get(name, 0), rank)
+        ranks.exact[name] = max(ranks.exact.get(name, 0), rank)
 
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
@@ -239,7 +290,14 @@ def hints(function):
             shape = value.value.id if isinstance(value, ast.Attribute) and value.attr == "shape" and isinstance(value.value, ast.Name) else None
             if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "size" and not value.args and isinstance(value.func.value, ast.Name):
                 shape = value.func.value.id
-            if shape and isinstance(target, ast.Tuple) and all(isinstance(e, ast.Name) for e in target.elts):
+            if shape and isinstance(target, ast.Tuple) and any(isinstance(e, ast.Starred) for e in target.elts):
+                ranks.index(shape, -(len(target.elts) - 1))
+                ranks.more.add(shape)
+                for i, element in enumerate(reversed(target.elts)):
+                    if isinstance(element, ast.Starred):
+                        break
+                    names.setdefault(shape, {}).setdefault(-1 - i, element.id if isinstance(element, ast.Name) else "size")
+            elif shape and isinstance(target, ast.Tuple) and all(isinstance(e, ast.Name) for e in target.elts):
                 at_least(shape, len(target.elts))
                 for i, element in enumerate(target.elts):
                     if element.id.strip("_"):
@@ -248,13 +306,16 @@ def hints(function):
             if index and isinstance(target, ast.Name):
                 names.setdefault(index[0], {}).setdefault(index[1], target.id)
             if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                note_unpacked(ranks, names, target.elts, value.elts)
                 for each, what in paired(target.elts, value.elts):
                     index = extent_of(what, ("size",))
                     if index and isinstance(each, ast.Name):
                         names.setdefault(index[0], {}).setdefault(index[1], each.id)
         index = extent_of(node)
         if index:
-            at_least(index[0], index[1] + 1 if index[1] >= 0 else -index[1])
+            ranks.index(*index)
+        if folds_rows(node):
+            ranks.more.add(folds_rows(node))
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and isinstance(node.comparators[0], ast.Constant):
             asked = name_of(node.left)
             if asked.endswith((".dim", ".ndim")) and isinstance(node.comparators[0].value, int):

@@ -7,7 +7,7 @@ import operator
 
 from triton_import_branches import Branches
 from triton_import_calls import Calls, truth
-from triton_import_kernel import KernelUse
+from triton_import_kernel import KernelUse, launched_names
 from triton_import_values import (
     BINARY,
     COMPARED,
@@ -33,6 +33,16 @@ from triton_import_values import (
 )
 
 
+def imports_of(tree):
+    """{name: the module that it comes from}, of what another file defines."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            found |= {alias.asname or alias.name: module for alias in node.names}
+    return found
+
+
 class Walk(Branches, Calls):
     """One wrapper, walked."""
 
@@ -42,7 +52,7 @@ class Walk(Branches, Calls):
         self.bases, self.launches, self.notes, self.uses = [], [], [], {}
         self.line, self.depth, self.symbolic = 1, 0, False  # symbolic: a comparison of sizes is an expression
         self.constants, self.computed = {}, {}
-        self.dims = {}
+        self.dims, self.only_written, self.imported = {}, set(), imports_of(tree)
         for node in tree.body:
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 try:
@@ -90,16 +100,17 @@ class Walk(Branches, Calls):
             self.refuse(f"the problem's input {given[0]['name']} has no tensor of the function's", function)
 
     def pointers(self, function):
-        """Names of the wrapper's that reach a kernel where it loads or stores."""
-        found = set()
+        """Names of the wrapper's that reach a kernel where it loads or stores; only_written: never where it loads."""
+        found, loaded = set(), set()
         for node in ast.walk(function):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)):
                 continue
-            name = name_of(node.func.value)
-            if name in self.kernels:
+            for name in launched_names(node.func.value, function, self.kernels):
                 use = self.use(name)
                 passed = list(zip(use.parameters, node.args)) + [(k.arg, k.value) for k in node.keywords]
                 found |= {v.id for p, v in passed if isinstance(v, ast.Name) and p in use.loaded | use.stored}
+                loaded |= {v.id for p, v in passed if isinstance(v, ast.Name) and p in use.loaded}
+        self.only_written = found - loaded
         return found
 
     def use(self, kernel):
@@ -113,7 +124,8 @@ class Walk(Branches, Calls):
         name = argument.arg
         words = ast.unparse(argument.annotation) if argument.annotation else ""
         example, line = self.examples.of(name) or (Unknown(""), 0)
-        is_tensor = name in ranks or name in pointers or "Tensor" in words or isinstance(example, Example)
+        known = ranks.of(name)
+        is_tensor = known is not None or name in pointers or "Tensor" in words or isinstance(example, Example)
         if name in defaults:
             value = defaults[name]
             if isinstance(value, ast.Constant) and (value.value is not None or not self.problem or not given):
@@ -124,20 +136,26 @@ class Walk(Branches, Calls):
             return self.plain(name, words, example, line)
         if not self.problem:
             seen = isinstance(example, Example)
-            rank = ranks.get(name)
-            if seen and rank and len(example.shape) > rank:
+            rank, guessed = known or (None, False)
+            if seen and rank and name not in ranks.exact and len(example.shape) > rank:
                 rank = self.note_rank(name, example, line)
+            elif guessed:
+                self.notes.append(f"{name} is taken to have {rank} dims: a problem would say how many")
             shape = self.extents(name, names.get(name, {}), rank) if rank else None
             base = Tensor(name, "input", shape, None)
             base.example, base.names = (example, line) if seen else None, names.get(name, {})
         else:
+            if name in self.only_written:
+                base = Tensor(name, "input", None, None)  # end() makes it an output
+                self.bases.append(base)
+                return base
             if not given:
                 self.refuse(f"the problem has no input for {name}")
             spec = given.pop(0)
             shape = [self.value(ast.parse(text.replace("/", "//"), mode="eval").body, None) for text in spec["shape"]]
             base = Tensor(spec["name"], "input", shape, spec["dtype"])
-            if name in ranks and ranks[name] != len(shape):
-                self.refuse(f"{name} has {ranks[name]} dims here, the problem's {spec['name']} {len(shape)}")
+            if name in ranks.exact and known[0] != len(shape):
+                self.refuse(f"{name} has {known[0]} dims here, the problem's {spec['name']} {len(shape)}")
         self.bases.append(base)
         return base
 
@@ -271,6 +289,16 @@ class Walk(Branches, Calls):
         if isinstance(target, ast.Name):
             scope[target.id] = value
         elif isinstance(target, (ast.Tuple, ast.List)):
+            if isinstance(value, Unknown):
+                self.refuse(f"`{ast.unparse(target)[:60]}` comes from {value.what}", target)
+            starred = [i for i, each in enumerate(target.elts) if isinstance(each, ast.Starred)]
+            if len(starred) == 1 and isinstance(value, (tuple, list)) and len(value) >= len(target.elts) - 1:
+                at, rest = starred[0], len(value) - len(target.elts) + 1
+                self.assign(target.elts[at].value, tuple(value[at : at + rest]), scope)
+                left = target.elts[:at] + target.elts[at + 1 :]
+                for each, part in zip(left, value[:at] + value[at + rest :]):
+                    self.assign(each, part, scope)
+                return
             if not isinstance(value, (tuple, list)) or len(value) != len(target.elts):
                 self.refuse(f"`{ast.unparse(target)[:60]}` is not known to have so many parts", target)
             for each, part in zip(target.elts, value):
@@ -299,7 +327,10 @@ class Walk(Branches, Calls):
             statement = self.computed.pop(node.id)
             self.constants[node.id] = self.value(statement.value, {})
             return self.constants[node.id]
-        return self.functions.get(node.id, Unknown(f"{node.id}, which this file does not say"))
+        if node.id in self.functions:
+            return self.functions[node.id]
+        module = self.imported.get(node.id)
+        return Unknown(f"{node.id}, which {module} defines" if module else f"{node.id}, which this file does not say")
 
     def of_tuple(self, node, scope):
         return self.several(node.elts, scope)

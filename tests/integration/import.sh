@@ -115,6 +115,57 @@ imports 1 'deep.py:1: ' "$work/deep.py"
 printf '"""---\nlaunch: []\n---"""\n' >"$work/already.py"
 imports 1 'it is a candidate already' "$work/already.py"
 imports 2 'no such file' "$work/none.py"
+# --- forms of a wrapper
+sed 's/def scale/def _scale/; s/    scale\[/    _scale[/' "$work/plain.py" >"$work/under.py"
+imports 0 'entry: _scale_entry' "$work/under.py" relu
+file out <<EOF
+$kernel
+def run(x, out):
+    scale[(triton.cdiv(x.numel(), 512),)](x, out, x.numel(), 2.0, BLOCK=512)
+EOF
+imports 0 'scale(x_ptr=X, y_ptr=Y' "$work/out.py" relu # what is only written is the output
+file rows <<EOF
+$kernel
+def run(x):
+    n = x.shape[-1]
+    rows = x.view(-1, n)
+    y = torch.empty_like(rows)
+    scale[(rows.shape[0],)](rows, y, n, 2.0, BLOCK=512)
+    return y
+EOF
+imports 0 'grid: ["x_0"]' "$work/rows.py"
+imports 0 'x is taken to have 2 dims' "$work/rows.py"
+imports 0 'grid: ["M"]' "$work/rows.py" relu
+sed 's/n = x.shape\[-1\]/*many, n = x.shape/' "$work/rows.py" >"$work/many.py"
+imports 0 'grid: ["M"]' "$work/many.py" relu
+file star <<EOF
+$kernel
+def run(q, v):
+    B, T, H, K, V = *q.shape, v.shape[-1]
+    y = torch.empty_like(q)
+    scale[(B * T,)](q, y, H * K, 2.0, BLOCK=512)
+    return y
+EOF
+imports 0 'grid: ["(B * T)"]' "$work/star.py"
+sed 's/^@triton.jit//; s/^def run/scale = triton.jit(scale)\n\n\ndef run/' "$work/plain.py" >"$work/called.py"
+imports 0 '@triton.jit' "$work/called.py"
+sed 's/^    scale\[/    held = scale\n    held[/' "$work/plain.py" >"$work/held.py"
+imports 0 'a candidate of run()' "$work/held.py"
+sed 's/^    scale\[/    torch.library.wrap_triton(scale)[/' "$work/plain.py" >"$work/wrapped.py"
+imports 0 'a candidate of run()' "$work/wrapped.py"
+wrapper kind "    n = 2 if isinstance(2.0, (int, float)) else x.sum()
+$launch"
+imports 0 'a candidate of run()' "$work/kind.py"
+sed 's/^import torch/from .settings import pick\nimport torch/; s/n = x.numel()/block, n = pick(x.numel())/' "$work/plain.py" >"$work/elsewhere.py"
+imports 1 'elsewhere.py:14: `(block, n)` comes from `pick(x.numel())`, of .settings' "$work/elsewhere.py"
+sed 's/^import torch/from .kernels import other\nimport torch/; s/^    scale\[/    other[/' "$work/plain.py" >"$work/theirs.py"
+imports 1 'launches other, which .kernels defines, not this file' "$work/theirs.py"
+{ printf '\xef\xbb\xbf' && sed 's/    n = x/\xc2\xa0   n = x/; s/$/\r/' "$work/plain.py"; } >"$work/pasted.py"
+imports 0 'a candidate of run()' "$work/pasted.py"
+wrapper wrong "    n = x.numel() + x.shape
+$launch"
+imports 1 'wrong.py:1' "$work/wrong.py"
+[[ "$out" != *Traceback* ]] || { echo "a traceback: $out"; failed=$((failed + 1)); }
 # --- nothing of it is run
 printf 'import os\nos.system("touch %s/ran")\n' "$work" >>"$work/plain.py"
 imports 0 'a candidate of run()' "$work/plain.py" -o "$work/out.py"

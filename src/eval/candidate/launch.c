@@ -95,6 +95,17 @@ static int check_launch_keys(const struct candidate_reading *reading, const stru
                             reading->document.err);
 }
 
+/* Nothing of ours is named by an entry, so that it may begin with _, as kernels of Triton's do. */
+static int check_entry(const struct document *document, int line, const char *name)
+{
+    const char *rest = name + strspn(name, "_");
+    if (strcmp(name, "kernel") == 0 || strcmp(name, "main") == 0)
+        return 0;
+    if (*rest == '\0' || rest == name || strlen(name) > 63)
+        rest = name;
+    return document_check_name(document, line, "an entry's name", rest);
+}
+
 static int read_launch(struct candidate_reading *reading, const struct value *map,
                        struct launch *launch)
 {
@@ -105,8 +116,7 @@ static int read_launch(struct candidate_reading *reading, const struct value *ma
     const struct value *entry = value_get(map, "entry");
     if (entry == NULL || entry->kind != VALUE_TEXT)
         return document_refuse(document, map->line, "expected entry: FUNCTION in the launch");
-    bool usual = strcmp(entry->text, "kernel") == 0 || strcmp(entry->text, "main") == 0;
-    if (!usual && document_check_name(document, entry->line, "an entry's name", entry->text) != 0)
+    if (check_entry(document, entry->line, entry->text) != 0)
         return -1;
     launch->entry = entry->text;
     const char *needed[] = {"grid", "block"};

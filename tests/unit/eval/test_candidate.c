@@ -139,6 +139,17 @@ static void test_none(void **state)
     c = parse("a.c", "/*---\r\ntune: {T: [1, 2]}\r\n---*/\r\nint x;\r\n");
     assert_int_equal(c->tune_count, 1);
     candidate_free(c);
+    /* As it is pasted: a byte order mark, spaces that do not break, what takes no room. */
+    c = parse("a.c",
+              "\xEF\xBB\xBF/*---\ntune:\n\xC2\xA0 T: [1,\xE2\x80\x8B 2]\n---*/\nint\xC2\xA0x;\n");
+    assert_int_equal(c->tune[0].count, 2);
+    assert_string_equal(c->source, "/*---\ntune:\n  T: [1, 2]\n---*/\nint x;\n");
+    assert_int_equal(c->length, strlen(c->source));
+    candidate_free(c);
+    /* Kernels of Triton's are often named so. */
+    c = parse("a.py", "\"\"\"---\nlaunch:\n  - {entry: _add, grid: 1, args: [A]}\n---\"\"\"\n");
+    assert_string_equal(c->launches[0].entry, "_add");
+    candidate_free(c);
     c = parse("noname", "/*---\nlanguage: c++\ncompile: {flags: -O2  -funroll-loops}\n---*/\n");
     assert_string_equal(c->language->name, "c++");
     assert_string_equal(c->flags[1], "-funroll-loops");
@@ -273,6 +284,8 @@ static const struct wrong wrongs[] = {
      "expected one of"},
     {"a.c", FRONT("launch: {entry: x}"), "expected launch: a list"},
     {"a.c", FRONT("launch:\n- {grid: 1}"), "a.c:4: expected entry"},
+    {"a.c", FRONT("launch:\n- {entry: 9a, grid: 1}"), "a.c:4: expected an entry's name"},
+    {"a.c", FRONT("launch:\n- {entry: _, grid: 1}"), "a.c:4: expected an entry's name"},
     {"a.c", FRONT("launch:\n- {entry: x, grid: \"1,2,3,4\"}"), "at most 3 expressions for grid"},
     {"a.c", FRONT("launch:\n- {entry: x, grid: \"1,,2\"}"), "a.c:4: column 1: expected"},
     {"a.c", FRONT("launch:\n- {entry: x, grid: []}"), "one to three expressions for grid"},

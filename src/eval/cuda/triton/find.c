@@ -41,6 +41,11 @@ static void look(void)
     known.looked = true;
     known.err.code = ERR_NONE;
     known.toolkit = "";
+    /* The Python that is named for definitions, where it has Triton: nobody names it twice. */
+    const char *also = getenv("TWAGENT_PYTHON");
+    if (configured == NULL && also != NULL && *also != '\0' &&
+        interpreter_find_triton(also, arena, &known.interpreter, &known.err) == 0)
+        configured = also;
     if (interpreter_find_triton(configured, arena, &known.interpreter, &known.err) == 0) {
         known.err.code = ERR_NONE;
         known.toolkit = look_at_files(arena);
