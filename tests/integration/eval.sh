@@ -43,6 +43,14 @@ grep -q 'C\[' "$work/out"; say $? "the worst element is named"
 # The two forms of a problem that users bring: a skeleton, and the short form.
 "$twagent" problem new "$work/axpy" >/dev/null && "$twagent" problem check "$work/axpy" >"$work/out" 2>&1
 say $? "the skeleton is fit: $(cat "$work/out")"
+# A loss is one number, in which the rounding of its inputs comes to nothing: at smaller shapes it is seen. The spec has
+# a byte order mark and spaces that do not break, and its reference imports a file beside it.
+mkdir "$work/loss"
+printf '\xef\xbb\xbfname: loss\ndims: {N: 64, M: 128}\ninputs:\n\xc2\xa0 p: {shape: [N, M], dtype: float32}\n  t: {shape: [N, M], dtype: float32}\n' >"$work/loss/spec.yaml"
+printf 'outputs:\n  y: {shape: [], dtype: float32}\nreference: ref.py\ncheck: [{N: 1}, {N: 3}, {N: 32}]\n' >>"$work/loss/spec.yaml"
+printf '\xef\xbb\xbfimport numpy as np\nfrom helper import huber\ndef reference(p, t):\n\xc2\xa0   d = np.abs(p - t)\n    return huber(d).mean(dtype=d.dtype)\n' >"$work/loss/ref.py"
+printf 'import numpy as np\ndef huber(d):\n    return np.where(d < 1, d * d / 2, d - d.dtype.type(0.5))\n' >"$work/loss/helper.py"
+"$twagent" problem check "$work/loss" >"$work/out" 2>&1 && grep -q 'at smaller shapes alone' "$work/out"; say $? "a loss is fit: $(cat "$work/out")"
 sed -i 's/M: 1024, N: 1024/M: 240, N: 200/' "$work/axpy/spec.yaml" # as fit, and sooner drawn
 "$twagent" eval "$work/axpy" "$work/axpy/starts/cpu/rows.c" --quiet >"$work/out" 2>&1
 say $? "the skeleton's start is a kernel: $(cat "$work/out")"

@@ -196,8 +196,9 @@ static void check_lower(struct fitness *fitness)
     const char *why;
     if (null_lower(fitness->session, &result, &why))
         finding(fitness, result.name, result.refused > 0,
-                "inputs rounded to %d bits: refused on %zu of %zu sets",
-                reference_bits(problem, PRECISION_LOWER), result.refused, result.tried);
+                "inputs rounded to %d bits: refused on %zu of %zu sets%s",
+                reference_bits(problem, PRECISION_LOWER), result.refused, result.tried,
+                result.elsewhere && result.refused > 0 ? ", at smaller shapes alone" : "");
     else if (why != NULL)
         finding(fitness, result.name, true, "%s: %s", problem->precision, why);
 }

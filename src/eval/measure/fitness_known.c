@@ -192,7 +192,7 @@ static void try_nulls(struct session *session, struct buf *why)
         buf_add_text(why, ")");
 }
 
-static void try_lower(const struct session *session, struct buf *why)
+static void try_lower(struct session *session, struct buf *why)
 {
     struct null_result result;
     const char *not_tried;

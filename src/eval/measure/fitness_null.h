@@ -9,6 +9,7 @@ enum { FITNESS_SETS = 4 }; /* of the pool, one of each distribution */
 struct null_result {
     const char *name;
     size_t refused, tried; /* sets */
+    bool elsewhere; /* of null_lower(): none of the main shape's, so smaller ones count, too */
 };
 
 size_t null_count(void);
@@ -19,4 +20,4 @@ bool null_refused(const struct null_result *result); /* on at least half of the 
 
 /* The reference from inputs of the next lower precision, as set_derive() has judged it. False:
  * there is nothing to say, and `why` (or NULL) says why not. */
-bool null_lower(const struct session *session, struct null_result *result, const char **why);
+bool null_lower(struct session *session, struct null_result *result, const char **why);

@@ -287,7 +287,8 @@ void set_derive(struct session *session, struct set *set, const struct results *
             session->beside |= 1U << set->distribution;
         }
     }
-    if (results->has_lower && set->shape == &session->shapes[0] && session->refreshed == 0)
+    bool asked = set->shape == &session->shapes[0] || !is_large(session, set);
+    if (results->has_lower && asked && session->refreshed == 0)
         judge_lower(session, set, results);
     if (!is_large(session, set))
         return;
