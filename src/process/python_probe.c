@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* An import takes a second, and on a busy machine with cold files many. */
-enum { PROBE_TIMEOUT_MS = 60000, TRIED_MOST = 400, PATHS_MOST = 64 };
+enum { PROBE_TIMEOUT_MS = 300000, TRIED_MOST = 400, PATHS_MOST = 64 };
 
 struct search {
     const char *package;
@@ -154,7 +154,8 @@ static bool probe(struct search *search, const char *path)
     search->paths[search->count++] = path;
     if (ask(search, path, &err))
         return true;
-    buf_addf(&search->tried, "%s%s", search->tried.length > 0 ? ", " : "", path);
+    buf_addf(&search->tried, "%s%s%s", search->tried.length > 0 ? ", " : "", path,
+             err.code == ERR_TIMEOUT ? ": not within the time limit" : "");
     return false;
 }
 
@@ -190,6 +191,10 @@ static int find(const char *configured, struct search *search, struct err *err)
         if (access(configured, X_OK) == 0 &&
             ask(search, arena_strdup(search->arena, configured), &why))
             return 0;
+        if (why.code == ERR_TIMEOUT)
+            return err_set(err, ERR_TIMEOUT,
+                           "%s did not import %s within %d s: is the machine busy?", configured,
+                           search->package, PROBE_TIMEOUT_MS / 1000);
         return err_set(err, ERR_ENVIRONMENT, "%s does not import %s%s%s", configured,
                        search->package, why.code != ERR_NONE ? ": " : "", why.message);
     }
