@@ -21,7 +21,6 @@ import gc
 import json
 import mmap
 import os
-import random
 import sys
 import threading
 import time
@@ -147,9 +146,6 @@ class Drawing(threading.Thread):
 
 
 def drawn(module, seed):
-    random.seed(seed)
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(seed % (1 << 32))
     return problem.given_arguments(module, seed)
 
 
@@ -164,15 +160,17 @@ class Reference:
         self.memory = self.written = self.ready = self.compiled = None
         self.pinned, self.ahead = {}, {}
         self.module = problem.load(request["file"])
-        self.model = problem.build(self.module, self.device)
-        self.initial = {n: t.detach().clone() for n, t in self.tensors(self.model).items()}
-        self.wide, self.no_wide = None, None
+        self.model, _ = problem.build(self.module, self.device)
+        self.state = self.state_of(self.model)
+        self.initial = {path: t.detach().clone() for path, t in self.state.tensors.items()}
+        self.wide = self.wide_state = self.no_wide = None
         self.index = {tensor["name"]: i for i, tensor in enumerate(self.inputs)}
         gc.freeze()
 
-    @staticmethod
-    def tensors(model):
-        return dict(list(model.named_parameters()) + list(model.named_buffers()))
+    def state_of(self, model):
+        state = problem.State(self.module, model)
+        state.convert(lambda tensor: tensor.to(self.device))
+        return state
 
     def view(self, offset, shape, dtype):
         kind = getattr(torch, dtype)
@@ -213,21 +211,20 @@ class Reference:
             values = round_bits(values, request["bits"])
         return values.double() if exact and values.is_floating_point() else values
 
-    def set_parameters(self, model, request, exact):
+    def set_parameters(self, state, request):
         """Every call begins from what it is given, and from the initial values of all the rest: a
         batch norm changes its buffers."""
-        places = self.tensors(model)
-        given = {entry["path"]: entry["input"] for entry in self.binding["parameters"]}
-        with torch.no_grad():
-            for path, tensor in places.items():
-                if path in given:  # which widens as well
-                    tensor.copy_(self.input(request, given[path], False))
-                else:
-                    tensor.copy_(self.initial[path])
+        values = dict(self.initial)
+        for entry in self.binding["parameters"]:
+            values[entry["path"]] = self.input(request, entry["input"], False)
+        state.set(values)  # which widens as well
 
     def arguments(self, request, exact):
         arguments = []
         for entry in self.binding["arguments"]:
+            if "empty" in entry:
+                arguments.append(torch.empty(entry["empty"], dtype=getattr(torch, entry["torch"]), device=self.device))
+                continue
             if "input" not in entry:
                 arguments.append(entry["value"])
                 continue
@@ -248,20 +245,23 @@ class Reference:
     def exact(self, request):
         """In float64; also tensors that forward makes without a dtype of their own."""
         if self.no_wide is None and self.wide is None:
+            self.state.restore()
             self.wide = copy.deepcopy(self.model).double()
+            self.wide_state = self.state_of(self.wide)
+            self.wide_state.convert(lambda tensor: tensor.double() if tensor.is_floating_point() else tensor.clone())
         if self.no_wide is None:
             usual = torch.get_default_dtype()
             torch.set_default_dtype(torch.float64)
             try:
-                self.set_parameters(self.wide, request, True)
+                self.set_parameters(self.wide_state, request)
                 return problem.run(self.wide, self.arguments(request, True))
             except (RuntimeError, TypeError, ValueError) as fault:
                 if "memory" in str(fault):
                     raise
-                self.no_wide, self.wide = str(fault), None
+                self.no_wide, self.wide, self.wide_state = str(fault), None, None
             finally:
                 torch.set_default_dtype(usual)
-        self.set_parameters(self.model, request, False)
+        self.set_parameters(self.state, request)
         return problem.run(self.model, self.arguments(request, False))
 
     def compute(self, request):
@@ -311,7 +311,7 @@ class Reference:
 
     def give_inputs(self, request):
         """As the file's get_inputs draws them, under another seed; of more rows than asked for, the
-        first."""
+        first, and where `repeat` says so of fewer the same ones again."""
         ahead = self.ahead.pop(request["seed"], None)
         for drawing in [ahead] if ahead else list(self.ahead.values()):
             drawing.join()
@@ -324,8 +324,11 @@ class Reference:
                 named[entry["input"]] = value
         for place in request["outputs"]:
             values, shape = named[place["name"]], tuple(place["shape"])
-            if values.dim() and shape[0] < values.shape[0]:
-                values = values[: shape[0]]
+            if values.dim() and shape[:1] != values.shape[:1]:
+                rows = torch.arange(shape[0]) % values.shape[0]
+                if shape[0] > values.shape[0] and not request.get("repeat"):
+                    raise problem.Refused("get_inputs gives %s no shape %s" % (place["name"], shape))
+                values = values[rows.to(values.device)]
             if tuple(values.shape) != shape:
                 raise problem.Refused("get_inputs gives %s no shape %s" % (place["name"], shape))
             dtype = self.inputs[self.index[place["name"]]]["dtype"]
@@ -343,7 +346,7 @@ class Reference:
         """What the compiler leaves is some hundred thousand objects, which a collection before each timed
         call would look through: a tenth of a second."""
         first = request.get("baseline") == "compile" and self.compiled is None
-        self.set_parameters(self.model, request, False)
+        self.set_parameters(self.state, request)
         results = problem.run(self.called(request.get("baseline")), self.arguments(request, False))
         if first:
             gc.collect()
@@ -365,7 +368,7 @@ class Reference:
         baseline = request.get("baseline")
         if baseline == "compile":
             self.run(request)
-        self.set_parameters(self.model, request, False)
+        self.set_parameters(self.state, request)
         self.ready = self.called(baseline), self.arguments(request, False)
         gc.collect()
         gc.disable()

@@ -1,6 +1,7 @@
 """Other forms of a PyTorch file than KernelBench's: complete() gives them `Model` and `get_inputs`.
 
-    a class ModelNew in place of Model
+    a class ModelNew in place of Model, or one module of any name
+    get_init_inputs that returns [positional arguments, named ones]
     a module without get_inputs: its first layer tells what the one input may be
     a function with shapes: a call generate_kernel(torch_source=..., input_shapes=...) at the file's top
     level, or module variables of its arguments' names
@@ -192,10 +193,10 @@ def first_input(model):
 
 def complete_inputs(module):
     """The one input that its first layer suggests."""
-    arguments = getattr(module, "get_init_inputs", list)()
+    arguments, named = init_arguments(module)
     with torch.device("meta"):
         try:
-            model = module.Model(**arguments) if isinstance(arguments, dict) else module.Model(*arguments)
+            model = module.Model(*arguments, **named)
         except TypeError as fault:
             raise Refused("no get_init_inputs in the file, and %s" % fault) from None
         names = [
@@ -219,11 +220,73 @@ def complete_inputs(module):
     module.get_inputs = lambda: [torch.rand(shape)]
 
 
+# --- a class of any name ---
+
+
+def modules_of(module):
+    """Classes of the file that are modules: {name: class}."""
+    own = module.__dict__.items()
+    return {n: c for n, c in own if isinstance(c, type) and issubclass(c, nn.Module) and c.__module__ == module.__name__}
+
+
+def named_in(value):
+    """Names that a class's own code has."""
+    functions = [getattr(f, "__func__", f) for f in vars(value).values()]
+    return {name for f in functions if inspect.isfunction(f) for name in f.__code__.co_names}
+
+
+def pick_module(module):
+    """The module that is not a part of another one, where there is one such."""
+    found = modules_of(module)
+    stem = pathlib.Path(module.__file__).stem
+    if stem in found:
+        return found[stem]
+    parts = set().union(*(named_in(each) for each in found.values()))
+    parts |= {base.__name__ for each in found.values() for base in each.__mro__[1:]}
+    whole = [name for name in found if name not in parts] or list(found)
+    if len(whole) > 1:
+        names = ", ".join(whole[:8])
+        raise Refused("no class is named Model, and these are modules: %s; call the one that is meant Model" % names)
+    return found[whole[0]] if whole else None
+
+
+def init_arguments(module):
+    """What Model is constructed with: (list, dict)."""
+    given = getattr(module, "get_init_inputs", list)()
+    if isinstance(given, dict):
+        return [], given
+    if not isinstance(given, (list, tuple)):
+        return [given], {}
+    if len(given) == 2 and isinstance(given[0], (list, tuple)) and isinstance(given[1], dict):
+        try:
+            inspect.signature(module.Model).bind(*given[0], **given[1])
+            return list(given[0]), given[1]
+        except (TypeError, ValueError):
+            pass  # a list and a dict are its arguments
+    return list(given), {}
+
+
+def refuse_backward(module):
+    """A file whose kernel is to be the backward pass: its Model is there to compare with."""
+    for name, value in list(module.__dict__.items()):
+        if isinstance(value, type) and issubclass(value, torch.autograd.Function) and "backward_fn" in vars(value):
+            raise Refused(
+                "it asks for a backward pass (%s.backward_fn), its Model is the forward one: write a Model whose forward "
+                "returns the gradients (torch.autograd.grad)" % name
+            )
+
+
 def complete(module, calls):
     module.problem_notes = []
     found = module.__dict__
+    refuse_backward(module)
     if "Model" not in found and "ModelNew" in found:
         module.Model = module.ModelNew
+    if "Model" not in found and not calls and "input_shapes" not in found and "reference" not in found:
+        picked = pick_module(module)
+        if picked is not None:
+            module.Model = picked
+            module.problem_notes.append("its module is %s" % picked.__name__)
     if "Model" not in found and not calls and "input_shapes" in found:
         calls.append({name: found[name] for name in ARGUMENTS if name in found})
     if "Model" in found:

@@ -2,13 +2,16 @@
 
 import inspect
 import math
+import os
 import re
 import sys
 import types
 
+import source_text
 import torch
 import torch_forms
-from torch_rows import SEED, Refused
+import torch_state
+from torch_rows import SEED, Refused, given_arguments
 
 DTYPES = {  # PyTorch's name: the spec's
     "float32": "float32",
@@ -39,18 +42,29 @@ def strict_float32():
     torch.backends.cudnn.allow_tf32 = False
 
 
-def load(path):
+def load(path, seed=SEED):
+    """Everything that the file's own code draws is drawn under the seed."""
     module = types.ModuleType("problem_file")
     sys.modules["problem_file"] = module  # where torch.compile looks a function's names up
     module.__file__ = path
     with open(path, "rb") as file:
-        text = file.read()
+        text = source_text.clean(file.read(), os.path.basename(path))
     calls = torch_forms.listen()
+    folder = os.path.dirname(os.path.abspath(path))
+    for name in torch_state.siblings(path):
+        del sys.modules[name]
+    sys.path.insert(0, folder)  # first while it is loaded, as Python has it; last for imports of forward's
+    torch_state.seed_all(seed)
     try:
         exec(compile(text, path, "exec"), module.__dict__)
     except Exception:
         if not calls:
             raise  # else it was about what generate_kernel gave it
+    finally:
+        sys.path.remove(folder)
+        if folder not in sys.path:
+            sys.path.append(folder)
+    module.problem_siblings = torch_state.siblings(path)
     torch_forms.complete(module, calls)
     for name in ("Model", "get_inputs"):
         if not callable(module.__dict__.get(name)):
@@ -59,18 +73,20 @@ def load(path):
     return module
 
 
-def build(module, device):
-    torch.manual_seed(SEED)
-    arguments = getattr(module, "get_init_inputs", list)()
-    torch.manual_seed(SEED)
-    if isinstance(arguments, dict):
-        model = module.Model(**arguments)
-    else:
-        model = module.Model(*arguments)
+def build(module, device, seed=SEED):
+    """The module, and which of its tensors it does not call parameters or buffers."""
+    torch_state.seed_all(seed)
+    arguments, named = torch_forms.init_arguments(module)
+    torch_state.seed_all(seed)
+    model = module.Model(*arguments, **named)
     if not isinstance(model, torch.nn.Module):
         raise Refused("expected Model to be a torch.nn.Module")
     strict_float32()
-    return model.to(device)
+    adopted = torch_state.adopt(model)
+    if any(torch.nn.parameter.is_lazy(each) for each in model.parameters()):
+        with torch.no_grad():  # layers that take their sizes from the first input have them after one call
+            model(*given_arguments(module))
+    return model.to(device), adopted
 
 
 def flatten(result):

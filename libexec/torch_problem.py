@@ -15,6 +15,7 @@ import re
 import torch
 import torch_shipped
 import torch_sums
+from torch_inputs import Draws, OtherNumbers, Parameters, Twin, alike
 from torch_module import (
     DTYPES,
     Names,
@@ -23,31 +24,34 @@ from torch_module import (
     check_tensor,
     dtype_of,
     is_finite,
-    keep_structure,
     load,
     run,
-    spread,
     structure_of,
 )
 from torch_rows import SEED, Refused, check_size, few_rows, given_arguments, without_compiler
+from torch_state import State
 
-INPUTS_MOST, OUTPUTS_MOST = 1024, 16  # src/eval/problem/problem.h
-MATTERS_MOST = 64  # parameters: a call of the module for each
+OUTPUTS_MOST = 16  # src/eval/problem/problem.h
+ROWS_MOST, PROBED_MOST = 6, 1 << 21  # of what is probed: rows, elements
 
 
-class Described:
+class Described(Parameters, Draws):
     """One file, described step by step."""
 
     def __init__(self, path, device):
         module = load(path)
-        self.path, self.notes, self.names = path, list(module.problem_notes), Names()
+        self.path, self.file, self.notes, self.names = path, module, list(module.problem_notes), Names()
         few = few_rows(module)
         if few is None:
             check_size(module)
-        self.model = build(module, device)
         self.device = device
+        self.model, adopted = build(module, device)
         self.few = few is not None
         self.arguments = few[0] if few else given_arguments(module)
+        self.state = State(module, self.model)
+        self.state.convert(lambda tensor: tensor.to(device))
+        self.initial = {path: t.detach().clone() for path, t in self.state.tensors.items()}
+        self.hidden = self.state.loose | adopted
         self.shapes = few[1] if few else [getattr(a, "shape", None) for a in self.arguments]
         try:
             self.describe(module)
@@ -74,8 +78,10 @@ class Described:
         self.bind_arguments()
         self.batch = None  # (name, default, group of argument indices, least)
         self.probe_batch()
-        self.bind_parameters()
         self.check_deterministic()
+        twin = Twin(self)
+        self.bind_parameters(twin)
+        twin.check()
         self.choose_ranges()
         self.bind_returns()
 
@@ -83,6 +89,10 @@ class Described:
         names = argument_names(self.model, len(self.arguments))
         for index, (name, value) in enumerate(zip(names, self.arguments)):
             if isinstance(value, torch.Tensor):
+                if value.numel() == 0:
+                    self.binding["arguments"].append({"empty": list(value.shape), "torch": dtype_of(value)})
+                    self.notes.append("%s has no elements" % name)
+                    continue
                 check_tensor("input %s" % name, value)
                 own = self.names.take(name)
                 self.arguments[index] = value = value.detach().to(self.device)
@@ -119,38 +129,47 @@ class Described:
 
     def run_meta(self, arguments):
         """Shapes alone, at no cost."""
-        model = copy.deepcopy(self.meta)
-        return run(model, [a.to("meta") if isinstance(a, torch.Tensor) else a for a in arguments])
+        self.meta_state.restore()
+        try:
+            return run(self.meta, [a.to("meta") if isinstance(a, torch.Tensor) else a for a in arguments])
+        finally:
+            self.state.restore()
 
     def open_meta(self):
         try:
+            self.state.restore()
             self.meta = copy.deepcopy(self.model).to("meta")
+            self.meta_state = State(self.file, self.meta)
+            self.meta_state.convert(lambda tensor: tensor.to("meta"))
             self.run_meta(self.arguments)
         except Exception:
             self.meta = None  # a tensor that forward makes itself, or an operation without shapes
+            self.state.restore()
 
-    def try_run(self, arguments):
-        model = copy.deepcopy(self.model)
-        return run(model, [a.clone() if isinstance(a, torch.Tensor) else a for a in arguments])
+    def try_run(self, arguments, values=None):
+        """With these values of parameters; of all the rest their initial ones."""
+        self.state.set({**self.initial, **(values or {})})
+        results = run(self.model, [a.clone() if isinstance(a, torch.Tensor) else a for a in arguments])
+        return [(name, tensor.clone()) for name, tensor in results]
 
     def probe_batch(self):
         """Does the module take another first dimension? Two small ones tell how outputs follow."""
         self.open_meta()
         first = self.inputs[0]["shape"]
         whole = first[0] if first else 0
-        sizes = [size for size in (2, 3, 5) if size < whole][:2]
         same = [i["index"] for i in self.inputs if i["shape"][:1] == first[:1]]
         groups = [same] if len(same) == 1 else [same, [self.inputs[0]["index"]]]
-        for group in groups if len(sizes) == 2 else []:
+        pairs = [pair for pair in ((2, 3), (3, 5), (5, 6)) if pair[1] < whole]
+        for group, sizes in [(group, pair) for group in groups for pair in pairs]:
             if any(self.is_matrix(index) for index in group):
                 continue
             try:
                 low, high = (self.shapes_at(group, size) for size in sizes)
+                if not self.follows(group, sizes, low, high):
+                    continue
             except Refused:
                 raise
             except Exception:
-                continue
-            if len(low) != len(high) or any(len(a) != len(b) for a, b in zip(low, high)):
                 continue
             self.take_batch(group, whole, sizes, low, high)
             return
@@ -161,22 +180,49 @@ class Described:
         results = self.try_run(self.arguments)
         self.take_outputs(results, [[str(extent) for extent in t.shape] for _, t in results])
 
+    def follows(self, group, sizes, low, high):
+        """Whether a line through two sizes tells the shapes at others: no pooling over rows."""
+        if len(low) != len(high) or any(len(a) != len(b) for a, b in zip(low, high)):
+            return False
+        rows = min(self.arguments[index].shape[0] for index in group)
+        for size in sorted({5, 6, rows} - set(sizes)):
+            if size > rows:
+                continue
+            for a, b, c in zip(low, high, self.shapes_at(group, size)):
+                if any((z - x) * (sizes[1] - sizes[0]) != (y - x) * (size - sizes[0]) for x, y, z in zip(a, b, c)):
+                    return False
+        return True
+
     def is_matrix(self, index):
         """A triangular or symmetric matrix would not be one with fewer rows."""
         value = self.arguments[index]
         return value.dim() == 2 and structure_of(value) in ("upper", "lower", "symmetric")
 
+    def probe_rows(self, group):
+        """How many rows what is probed has: of one or two alone some modules make nothing, or NaN."""
+        row = sum(self.arguments[index][:1].numel() for index in group)
+        rows = min(self.arguments[index].shape[0] for index in group)
+        return max(1, min(rows, ROWS_MOST, max(3, PROBED_MOST // max(1, row))))
+
+    def least_rows(self, group, rows):
+        """The fewest that the module takes as it takes `rows`; with its results there."""
+        results = self.try_run(self.sliced(group, rows))
+        fine = is_finite(results)
+        for least in range(1, rows):
+            try:
+                if is_finite(self.try_run(self.sliced(group, least))) or not fine:
+                    return least, results
+            except Exception:  # a batch norm, for one
+                continue
+        return rows, results
+
     def take_batch(self, group, whole, sizes, low, high):
         name = self.names.take("B" if "B" not in self.names.used else "BATCH")
-        least = sizes[0]
-        try:
-            results = self.try_run(self.sliced(group, 1))
-            least = 1
-        except Exception:  # a batch norm, for one
+        least, results = self.least_rows(group, self.probe_rows(group))
+        if least > 1:
             self.notes.append("the first dimension is at least %d" % least)
-            results = self.try_run(self.sliced(group, least))
         self.batch = (name, whole, group, least)
-        self.small = self.sliced(group, least)
+        self.small = self.sliced(group, self.probe_rows(group))
         shapes = []
         for a, b in zip(low, high):
             shape = []
@@ -200,75 +246,39 @@ class Described:
             if dtype_of(tensor) in ("int64", "bool"):
                 self.notes.append("%s is %s in the file, int32 here" % (own, dtype_of(tensor)))
 
-    # --- parameters and buffers ---
-
-    def matters(self, path):
-        """Would the outputs change with it, on the given values or on others? At a small batch."""
-        for kind in (None, "uniform", "mixed"):
-            arguments = list(self.small)
-            for index, value in enumerate(arguments):
-                if kind and isinstance(value, torch.Tensor) and value.is_floating_point():
-                    arguments[index] = spread(value, kind).to(value)
-            model = copy.deepcopy(self.model)
-            tensor = dict(list(model.named_parameters()) + list(model.named_buffers()))[path]
-            with torch.no_grad():
-                if tensor.is_floating_point():
-                    tensor.mul_(1.25).add_(0.125)
-                elif tensor.dtype == torch.bool:
-                    tensor.logical_not_()
-                else:
-                    tensor.add_(1)
-            try:
-                results = self.try_run(arguments) if kind else self.results
-                changed = run(model, [a.clone() if isinstance(a, torch.Tensor) else a for a in arguments])
-            except Exception:
-                continue
-            if any(not torch.equal(a, b) for (_, a), (_, b) in zip(results, changed)):
-                return True
-        return False
-
-    def bind_parameters(self):
-        named = [(path, tensor, "parameter") for path, tensor in self.model.named_parameters()]
-        named += [(path, tensor, "buffer") for path, tensor in self.model.named_buffers()]
-        unused = []
-        for path, tensor, role in named:
-            check_tensor("%s %s" % (role, path), tensor)
-            if len(named) <= MATTERS_MOST and not self.matters(path):
-                unused.append(path)
-                continue
-            own = self.names.take(path.replace(".", "_"))
-            structure = structure_of(tensor)
-            entry = {"input": own, "path": path, "role": role, "initial": True}
-            if structure == "whole" or (role == "buffer" and structure in ("upper", "lower")):
-                entry["structure"] = "given"  # a mask or a table: part of the definition
-            self.binding["parameters"].append(entry)
-            place = {"index": None, "name": own, "tensor": tensor.detach(), "shape": tuple(tensor.shape)}
-            self.inputs.append(place)
-        if unused:
-            self.notes.append("without effect on the outputs: %s" % ", ".join(unused)[:200])
-        if len(self.inputs) > INPUTS_MOST:
-            raise Refused(
-                "%d inputs, parameters and buffers, expected at most %d"
-                % (len(self.inputs), INPUTS_MOST)
-            )
-
     def check_deterministic(self):
         torch.manual_seed(SEED + 2)
         for (name, a), (_, b) in zip(self.results, self.try_run(self.small)):
-            if not torch.allclose(a.double(), b.double(), rtol=1e-3, atol=1e-5, equal_nan=True):
+            if not alike([(name, a)], [(name, b)]):
                 raise Refused(
                     "output %s is random: two calls on the same inputs differ (dropout?)" % name
                 )
+        drawn = self.try_drawn()
+        if drawn is not None and not alike(self.results, drawn):
+            raise Refused(
+                "its forward draws random numbers, under a seed of its own: no kernel can know them; make them a buffer"
+            )
         if not is_finite(self.results):
             self.notes.append("its outputs on get_inputs' values are not all finite")
+
+    def try_drawn(self):
+        """Results where everything that is drawn on the way is drawn otherwise; None: nothing is drawn."""
+        other = without_compiler(OtherNumbers)()
+        try:
+            with other:
+                results = self.try_run(self.small)
+        except Exception:
+            return None
+        return results if other.drawn else None
 
     # --- for who calls a kernel in the module's place ---
 
     def bind_returns(self):
         """In which form forward returns its outputs, and whether its mode changes them."""
         arguments = [a.clone() if isinstance(a, torch.Tensor) else a for a in self.small]
+        self.state.set(self.initial)
         with torch.no_grad():
-            returned = copy.deepcopy(self.model)(*arguments)
+            returned = self.model(*arguments)
         if isinstance(returned, torch.Tensor):
             kind, items = "tensor", [(None, returned)]
         elif isinstance(returned, dict):
@@ -279,6 +289,7 @@ class Described:
         form = [{"key": k, "torch": None if v is None else dtype_of(v)} for k, v in items]
         self.binding["returns"] = {"kind": kind, "items": form}
         self.binding["training"] = self.model.training
+        self.state.restore()
         other = copy.deepcopy(self.model).train(not self.model.training)
         try:
             changed = run(other, [a.clone() if isinstance(a, torch.Tensor) else a for a in self.small])
@@ -286,71 +297,6 @@ class Described:
         except Exception:
             same = False
         self.binding["mode_matters"] = not same
-
-    # --- what is drawn ---
-
-    def choose_ranges(self):
-        self.ranges, self.structures = {}, {}
-        free = []
-        for place in self.inputs:
-            values = place["tensor"].detach()
-            structure = structure_of(values)
-            low, high = float(values.min()), float(values.max())
-            if place["index"] is None:
-                self.ranges[place["name"]] = parameter_range(low, high)
-                continue
-            if structure == "constant":
-                self.ranges[place["name"]] = parameter_range(low, high)
-                structure = "free"
-            elif structure == "whole":
-                self.ranges[place["name"]] = (low, high)
-            else:
-                free.append(place)
-            self.structures[place["name"]] = structure
-        if not free or self.fits(free, {}):
-            return
-        names = [place["name"] for place in free]
-        given = {p["name"]: (float(p["tensor"].min()), float(p["tensor"].max())) for p in free}
-        size = {n: (-max(map(abs, given[n])), max(map(abs, given[n]))) for n in names}
-        if self.fits(free, size):
-            self.ranges.update(size)
-            self.notes.append("drawn no larger than get_inputs has it: larger numbers overflow")
-            return
-        chosen = dict(given)
-        for name in names if len(names) > 1 else []:
-            wider = dict(chosen)
-            wider.pop(name)
-            if self.fits(free, wider):
-                chosen = wider
-        self.ranges.update(chosen)
-        self.notes.append(
-            "drawn from the range that get_inputs has: %s" % ", ".join(sorted(chosen)) + "; elsewhere "
-            "the module fails or is not finite"
-        )
-
-    def fits(self, free, ranges):
-        """Do all distributions inside these ranges leave the outputs finite?"""
-        if sum(a.numel() for a in self.small if isinstance(a, torch.Tensor)) > 1 << 27:
-            return bool(ranges)  # too large to be tried: stay at the size of the given values
-        for kind in ("mixed", "uniform"):
-            torch.manual_seed(SEED + 4)
-            arguments = list(self.small)
-            for place in free:
-                like = arguments[place["index"]]
-                values = spread(like, kind)
-                if place["name"] in ranges:
-                    low, high = ranges[place["name"]]
-                    wide = 2.0 if kind == "uniform" else 6.0
-                    center = min(max(0.0, low), high) if high - low >= wide else (low + high) / 2
-                    values = (center + values * min(1.0, (high - low) / wide)).clamp(low, high)
-                values = keep_structure(values, self.structures[place["name"]])
-                arguments[place["index"]] = values.to(like)
-            try:
-                if not is_finite(self.try_run(arguments)):
-                    return False
-            except Exception:
-                return False
-        return True
 
     # --- the spec ---
 
@@ -409,7 +355,7 @@ class Described:
                 spec["where"] = "%s >= %d" % (dim, least)
             spec["hidden"] = {dim: [least, whole]}
             elements = sum(math.prod(i["shape"]) for i in self.inputs)
-            elements += sum(t.numel() for _, t in self.results) // least * whole
+            elements += sum(t.numel() for _, t in self.results) // self.small[self.batch[2][0]].shape[0] * whole
             sizes = [least, 3 if least < 3 else 5] + ([whole // 2] if elements <= 1 << 24 else [])
             spec["check"] = [{dim: b} for b in sorted(set(sizes)) if least <= b < whole]
         spec["inputs"] = {}
@@ -430,17 +376,6 @@ class Described:
         return json.dumps(spec)
 
 
-def parameter_range(low, high):
-    """Of the same scale as the initial values; what is all one number is spread around it."""
-    if low == high:
-        size = abs(low) / 2 if low else 0.5
-        return (low - size, low + size)
-    if low < 0 < high:
-        size = max(-low, high)
-        return (-size, size)
-    return (low, high)
-
-
 def describe(path, device, shipped=()):
     described = Described(path, device)
     draws = dict(described.structures)
@@ -453,5 +388,6 @@ def describe(path, device, shipped=()):
         "draws": {n: s for n, s in draws.items() if s != "free"},
         "initial": initial,
         "notes": described.notes,
+        "beside": sorted(module.__file__ for module in described.file.problem_siblings.values()),
         "shipped": torch_shipped.find(described, shipped),
     }

@@ -10,6 +10,7 @@ import sys
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch_state import seed_all
 
 SEED = 20210
 
@@ -32,7 +33,7 @@ def without_compiler(mode):
 
 
 def given_arguments(module, seed=SEED + 1):
-    torch.manual_seed(seed)
+    seed_all(seed)
     arguments = module.get_inputs()
     if isinstance(arguments, torch.Tensor):
         arguments = [arguments]

@@ -5,7 +5,6 @@ start is only where a search begins, and is checked against the module like any 
 need not be beyond doubt. Used by torch_problem.py.
 """
 
-import copy
 import inspect
 import itertools
 import math
@@ -74,19 +73,14 @@ class Module:
 
     def run(self, size, values):
         described = self.described
-        arguments = list(described.arguments)
-        model = copy.deepcopy(described.model)
-        places = dict(list(model.named_parameters()) + list(model.named_buffers()))
-        with torch.no_grad():
-            for place, value in zip(described.inputs, values):
-                value = value.to(described.device)
-                if place["index"] is None:
-                    places[self.paths[place["name"]]].copy_(value)
-                else:
-                    arguments[place["index"]] = value.to(place["tensor"].dtype)
-            result = model(*arguments)
-        result = list(result.values()) if isinstance(result, dict) else result
-        return [result] if isinstance(result, torch.Tensor) else [r for r in result if r is not None]
+        arguments, parameters = list(described.arguments), {}
+        for place, value in zip(described.inputs, values):
+            value = value.to(described.device)
+            if place["index"] is None:
+                parameters[self.paths[place["name"]]] = value
+            else:
+                arguments[place["index"]] = value.to(place["tensor"].dtype)
+        return [result for _, result in described.try_run(arguments, parameters)]
 
 
 def definition(problem):

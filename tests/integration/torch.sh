@@ -209,6 +209,76 @@ for text, words in [
         assert words in str(refused), refused
 PY
 
+# Tensors wherever a file keeps them, what is drawn, forms of a file: by the describing process alone.
+mkdir "$work/described"
+"$found" -I "$(dirname "${BASH_SOURCE[0]}")/torch_files.py" "$(dirname "${BASH_SOURCE[0]}")/../../libexec" "$work/described" >"$work/out" 2>&1
+say $? "what is an input, and what is refused: $(cat "$work/out")"
+# And as kernels: a tensor that is no parameter, a projection that begins at zero, a mask with infinities.
+write attribute 'self.w = torch.randn(32, 8)' 'return x @ self.w' 'torch.randn(64, 32)'
+cat >"$work/attribute.c" <<'C'
+void kernel(const float *x, const float *w, float *out, int64_t B)
+{
+    for (int64_t i = 0; i < B; i++)
+        for (int j = 0; j < 8; j++) {
+            float sum = 0;
+            for (int k = 0; k < 32; k++)
+                sum += x[i * 32 + k] * w[k * 8 + j];
+            out[i * 8 + j] = sum;
+        }
+}
+C
+write zeros 'self.down, self.up = nn.Linear(16, 4, bias=False), nn.Linear(4, 16, bias=False); nn.init.zeros_(self.up.weight)' \
+    'return self.up(self.down(x))' 'torch.randn(64, 16)'
+cat >"$work/zeros.c" <<'C'
+void kernel(const float *x, const float *down_weight, const float *up_weight, float *out, int64_t B)
+{
+    for (int64_t b = 0; b < B; b++)
+        for (int o = 0; o < 16; o++) {
+            float sum = 0;
+            for (int r = 0; r < 4; r++) {
+                float h = 0;
+                for (int k = 0; k < 16; k++)
+                    h += x[b * 16 + k] * down_weight[r * 16 + k];
+                sum += h * up_weight[o * 4 + r];
+            }
+            out[b * 16 + o] = sum;
+        }
+}
+C
+write masked 'self.register_buffer("mask", torch.full((16, 16), float("-inf")).triu(1))' 'return torch.softmax(x + rest[0] + self.mask, -1)' \
+    'torch.randn(4, 16, 16), torch.randn(4, 16, 16).masked_fill(torch.rand(4, 16, 16) < 0.2, float("-inf")).index_fill(2, torch.tensor([0]), 0.0)'
+cat >"$work/masked.c" <<'C'
+#include <math.h>
+void kernel(const float *x, const float *x1, const float *mask, float *out, int64_t B)
+{
+    for (int64_t row = 0; row < B * 16; row++) {
+        float v[16], most = -INFINITY, sum = 0;
+        for (int j = 0; j < 16; j++) {
+            v[j] = x[row * 16 + j] + x1[row * 16 + j] + mask[row % 16 * 16 + j];
+            most = v[j] > most ? v[j] : most;
+        }
+        for (int j = 0; j < 16; j++)
+            sum += v[j] = expf(v[j] - most);
+        for (int j = 0; j < 16; j++)
+            out[row * 16 + j] = v[j] / sum;
+    }
+}
+C
+for each in attribute zeros masked; do
+    "$twagent" eval "$work/$each.py" "$work/$each.c" --time-budget 1ms --no-profile >"$work/out" 2>&1; say $? "a kernel of $each: $(cat "$work/out")"
+done
+sed 's/ + mask\[row % 16 \* 16 + j\]//' "$work/masked.c" >"$work/unmasked.c"
+"$twagent" eval "$work/masked.py" "$work/unmasked.c" --time-budget 1ms --no-profile >"$work/out" 2>&1; [ $? -eq 1 ]; say $? "and none without the mask: $(cat "$work/out")"
+# A file beside it is part of it: what is remembered of the one is forgotten with the other.
+echo 'def act(x): return x * 2' >"$work/beside_it.py"
+write imports 'pass' 'import beside_it; return beside_it.act(x)' 'torch.randn(16, 8)'
+sed -i '1i import beside_it' "$work/imports.py"
+echo 'void kernel(const float *x, float *out, int64_t B) { for (int64_t i = 0; i < B * 8; i++) out[i] = x[i] * 2; }' >"$work/imports.c"
+"$twagent" eval "$work/imports.py" "$work/imports.c" --time-budget 1ms --no-profile >"$work/out" 2>&1; say $? "a file that imports another: $(cat "$work/out")"
+echo 'def act(x): return x[:, :4] * 2' >"$work/beside_it.py"
+"$twagent" eval "$work/imports.py" "$work/imports.c" --time-budget 1ms --no-profile >"$work/out" 2>&1; [ $? -eq 1 ]; say $? "which is another problem when that one changes: $(cat "$work/out")"
+rm "$work/beside_it.py" "$work/imports.py"
+
 # Buffers, int64 in and out, several outputs.
 write several 'self.register_buffer("table", torch.arange(6)); self.bn = nn.BatchNorm1d(6)' \
     'return {"picked": self.bn(x) + self.table, "best": x.argmax(1)}' 'torch.randn(16, 6)'

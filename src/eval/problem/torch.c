@@ -23,9 +23,14 @@ enum {
     REQUEST_MOST = 1 << 18
 };
 
-static const char *const structure_names[STRUCTURES] = {
-    [STRUCTURE_FREE] = "free",   [STRUCTURE_WHOLE] = "whole",         [STRUCTURE_UPPER] = "upper",
-    [STRUCTURE_LOWER] = "lower", [STRUCTURE_SYMMETRIC] = "symmetric", [STRUCTURE_GIVEN] = "given"};
+static const char *const structure_names[STRUCTURES] = {[STRUCTURE_FREE] = "free",
+                                                        [STRUCTURE_WHOLE] = "whole",
+                                                        [STRUCTURE_UPPER] = "upper",
+                                                        [STRUCTURE_LOWER] = "lower",
+                                                        [STRUCTURE_SYMMETRIC] = "symmetric",
+                                                        [STRUCTURE_GIVEN] = "given",
+                                                        [STRUCTURE_OWN] = "own",
+                                                        [STRUCTURE_MASK] = "mask"};
 
 /* --- reading the answer --- */
 
@@ -231,9 +236,10 @@ static int hash_file(const char *path, struct hash *hash, struct err *err)
 static int make_key(const char *path, const char *script, const char *python, char key[33],
                     struct err *err)
 {
-    static const char *const describers[] = {"torch_problem.py", "torch_module.py",
-                                             "torch_rows.py",    "torch_forms.py",
-                                             "torch_shipped.py", "torch_sums.py"};
+    static const char *const describers[] = {
+        "torch_problem.py", "torch_module.py",  "torch_rows.py",
+        "torch_forms.py",   "torch_shipped.py", "torch_sums.py",
+        "torch_state.py",   "torch_inputs.py",  "source_text.py"};
     MEM_LOCAL char *libexec = mem_strdup(script);
     *strrchr(libexec, '/') = '\0';
     struct hash hash = hash_text(path);
@@ -253,6 +259,22 @@ static int make_key(const char *path, const char *script, const char *python, ch
     return status;
 }
 
+/* Of the files that the user's imports from beside it, by the answer's list of them. */
+static void hash_beside(struct arena *arena, const char *answer, char key[33])
+{
+    struct hash hash = hash_text("");
+    struct value *root;
+    struct err ignored;
+    if (value_parse_json(arena, "answer", answer, strlen(answer), &root, NULL) == 0) {
+        const struct value *beside = value_get(root, "beside");
+        for (size_t i = 0; beside != NULL && i < beside->count; i++)
+            if (beside->items[i]->kind == VALUE_TEXT &&
+                hash_file(beside->items[i]->text, &hash, &ignored) != 0)
+                hash = hash_combine(hash, hash_text("gone"));
+    }
+    hash_format(hash, key);
+}
+
 static bool recall(struct arena *arena, const char *memory, struct interpreter *python,
                    struct buf *answer)
 {
@@ -268,7 +290,10 @@ static bool recall(struct arena *arena, const char *memory, struct interpreter *
                                        .python = value_text(root, "python", ""),
                                        .package = value_text(root, "torch", ""),
                                        .bytecode = value_text(root, "bytecode", "")};
-        fine = told != NULL && access(python->path, X_OK) == 0;
+        char beside[33];
+        hash_beside(arena, told != NULL ? told : "", beside);
+        fine = told != NULL && access(python->path, X_OK) == 0 &&
+               strcmp(beside, value_text(root, "beside", "")) == 0;
         if (fine)
             buf_add_text(answer, told);
     }
@@ -278,7 +303,10 @@ static bool recall(struct arena *arena, const char *memory, struct interpreter *
 /* A note to ourselves: where it cannot be kept, the child is asked again. */
 static void remember(const char *memory, const struct interpreter *python, const char *answer)
 {
+    ARENA_LOCAL(arena);
     struct err ignored;
+    char beside[33];
+    hash_beside(arena, answer, beside);
     MEM_LOCAL char *folder = mem_strdup(memory);
     *strrchr(folder, '/') = '\0';
     JSON_LOCAL(json, text, 2 * ANSWER_MOST);
@@ -289,6 +317,7 @@ static void remember(const char *memory, const struct interpreter *python, const
     json_put_text(&json, "python", python->python);
     json_put_text(&json, "torch", python->package);
     json_put_text(&json, "bytecode", python->bytecode);
+    json_put_text(&json, "beside", beside);
     json_put_text(&json, "answer", answer);
     json_object_end(&json);
     if (text.dropped == 0 && file_make_dirs(folder, &ignored) == 0)

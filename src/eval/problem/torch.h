@@ -18,6 +18,8 @@ enum torch_structure {
     STRUCTURE_LOWER,     /* the same, below the diagonal */
     STRUCTURE_SYMMETRIC, /* in the last two axes */
     STRUCTURE_GIVEN,     /* a table of the module's own: never other values */
+    STRUCTURE_OWN,       /* only what get_inputs makes: pointers, a positive definite matrix */
+    STRUCTURE_MASK,      /* infinities are where get_inputs has them */
     STRUCTURES
 };
 

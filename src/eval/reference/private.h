@@ -35,6 +35,9 @@ struct reference_ops {
     /* NULL: the definition has no inputs of its own. */
     int (*draw_given)(struct reference *reference, const struct layout *layout, uint64_t seed,
                       unsigned char *const *values, struct err *err);
+    /* NULL: any numbers do. */
+    int (*draw_own)(struct reference *reference, const struct layout *layout, uint64_t seed,
+                    unsigned char *const *values, struct err *err);
     int (*draw_ahead)(struct reference *reference, const uint64_t *seeds, size_t count,
                       struct err *err);
 };

@@ -123,6 +123,14 @@ void reference_draw_given(struct reference *reference, const struct layout *layo
         (void)!reference->ops->draw_given(reference, layout, seed, values, &ignored);
 }
 
+void reference_draw_own(struct reference *reference, const struct layout *layout, uint64_t seed,
+                        unsigned char *const *values)
+{
+    struct err ignored;
+    if (reference->ops->draw_own != NULL)
+        (void)!reference->ops->draw_own(reference, layout, seed, values, &ignored);
+}
+
 bool reference_draw_ahead(struct reference *reference, const uint64_t *seeds, size_t count)
 {
     struct err ignored;

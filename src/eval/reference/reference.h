@@ -81,6 +81,10 @@ void reference_shape_input(const struct reference *reference, size_t input,
  * Where it has none, or they cannot be had for this shape, `values` stay. */
 void reference_draw_given(struct reference *reference, const struct layout *layout, uint64_t seed,
                           unsigned char *const *values);
+/* Of inputs for which other numbers are none (pointers, masks with infinities), those of the file,
+ * whatever the distribution. */
+void reference_draw_own(struct reference *reference, const struct layout *layout, uint64_t seed,
+                        unsigned char *const *values);
 /* The same will be asked for under these seeds next: they are drawn while other things are done,
  * and the definition's process is not paused. False: only when they are asked for. */
 bool reference_draw_ahead(struct reference *reference, const uint64_t *seeds, size_t count);

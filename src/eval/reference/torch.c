@@ -76,12 +76,12 @@ static int too_large(const struct problem *problem, double needed, double there,
             "checking it takes about %.0f GiB of memory, this machine has %.0f: make the "
             "file's own numbers smaller",
             needed / 0x1p30, there / 0x1p30);
-    const char *slash = strrchr(problem->file, '/');
+    const char *slash = strrchr(problem->reference_file, '/'); /* without a size behind it */
     return err_set(err, ERR_LIMIT,
                    "checking it takes about %.0f GiB of memory at %s=%lld, this machine has %.0f: "
                    "name a smaller size, %s@%s=%lld",
                    needed / 0x1p30, main->name[0], (long long)rows, there / 0x1p30,
-                   slash ? slash + 1 : problem->file, main->name[0], (long long)fits);
+                   slash ? slash + 1 : problem->reference_file, main->name[0], (long long)fits);
 }
 
 /* What the child holds at once when it computes in float64: inputs and outputs twice over, and as
@@ -256,28 +256,65 @@ static size_t put_places(const struct python *python, const struct layout *layou
     return end;
 }
 
+/* `repeat`: of what has fewer rows than asked for the same ones again. */
+static int ask_given(struct python *python, const struct layout *layout, uint64_t seed, bool repeat,
+                     size_t offsets[INPUTS_MAX], struct err *err)
+{
+    struct json json;
+    const struct value *answer;
+    if (python_ensure(python, err) != 0)
+        return -1;
+    python_begin(python, &json, "given");
+    json_put_int(&json, "seed", (int64_t)(seed >> 2));
+    json_put_bool(&json, "repeat", repeat);
+    size_t bytes = put_places(python, layout, offsets, &json);
+    json_object_end(&json);
+    ARENA_LOCAL(arena);
+    if (python_make_room(python, bytes, err) != 0)
+        return -1;
+    return python_ask(python, TORCH_TIMEOUT_MS, arena, &answer, err);
+}
+
 static int draw_given(struct reference *reference, const struct layout *layout, uint64_t seed,
                       unsigned char *const *values, struct err *err)
 {
     struct python *python = python_of(reference);
     size_t offsets[INPUTS_MAX] = {0};
-    struct json json;
-    const struct value *answer;
     if (!is_given(python->problem))
         return err_set(err, ERR_UNSUPPORTED, "its inputs are large");
-    if (python_ensure(python, err) != 0)
-        return -1;
-    python_begin(python, &json, "given");
-    json_put_int(&json, "seed", (int64_t)(seed >> 2));
-    size_t bytes = put_places(python, layout, offsets, &json);
-    json_object_end(&json);
-    ARENA_LOCAL(arena);
-    int status = python_make_room(python, bytes, err);
-    if (status == 0)
-        status = python_ask(python, TORCH_TIMEOUT_MS, arena, &answer, err);
+    int status = ask_given(python, layout, seed, false, offsets, err);
     for (size_t i = 0; status == 0 && i < python->problem->input_count; i++)
         if (!python->problem->torch->inputs[i].initial)
             memcpy(values[i], python->mapped + offsets[i], layout->inputs[i].bytes);
+    return status;
+}
+
+/* Infinities are where the file has them, and nowhere else. */
+static void keep_infinities(enum dtype dtype, size_t count, const void *given, void *values)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(dtype_load(dtype, given, i)))
+            dtype_store(dtype, values, i, dtype_load(dtype, given, i));
+}
+
+static int draw_own(struct reference *reference, const struct layout *layout, uint64_t seed,
+                    unsigned char *const *values, struct err *err)
+{
+    struct python *python = python_of(reference);
+    const struct problem *problem = python->problem;
+    size_t offsets[INPUTS_MAX] = {0}, owned = 0;
+    for (size_t i = 0; i < problem->input_count; i++)
+        owned += problem->torch->inputs[i].structure >= STRUCTURE_OWN;
+    if (owned == 0)
+        return 0;
+    int status = ask_given(python, layout, seed, true, offsets, err);
+    for (size_t i = 0; status == 0 && i < problem->input_count; i++) {
+        const unsigned char *given = python->mapped + offsets[i];
+        if (problem->torch->inputs[i].structure == STRUCTURE_OWN)
+            memcpy(values[i], given, layout->inputs[i].bytes);
+        else if (problem->torch->inputs[i].structure == STRUCTURE_MASK)
+            keep_infinities(problem->inputs[i].dtype, layout->inputs[i].elements, given, values[i]);
+    }
     return status;
 }
 
@@ -348,6 +385,7 @@ static int open_new(const struct python *like, const struct layout *warms,
                                              .compute_baseline = python_compute_baseline,
                                              .shape_input = shape_input,
                                              .draw_given = draw_given,
+                                             .draw_own = draw_own,
                                              .draw_ahead = draw_ahead,
                                              .pending = python_pending,
                                              .ready = python_ready};

@@ -119,6 +119,7 @@ void set_draw(struct session *session, struct set *set)
     for (size_t i = 0; i < session->problem->input_count; i++)
         reference_shape_input(session->reference, i, set->distribution,
                               &set->shape->layout.inputs[i], set->inputs[i]);
+    reference_draw_own(session->reference, &set->shape->layout, set->seed, set->inputs);
     if (set->distribution == DRAW_GIVEN && session->drawn_ahead > 0)
         session->drawn_ahead--;
     if (set->distribution == DRAW_GIVEN)

@@ -91,14 +91,16 @@ static int expect(struct interpreting *in, struct one *one, struct err *err)
     const struct layout *layout = &one->layout;
     void *exact[OUTPUTS_MAX], *honest[OUTPUTS_MAX], *lower[OUTPUTS_MAX];
     call_make(layout, one->inputs_at, 0, &one->call);
+    unsigned char *inputs[INPUTS_MAX];
     for (size_t i = 0; i < problem->input_count; i++) {
         const struct tensor_spec *spec = &problem->inputs[i];
-        unsigned char *values = in->region.inputs + one->call.offsets[i];
+        unsigned char *values = inputs[i] = in->region.inputs + one->call.offsets[i];
         draw_fill(DRAW_NORMAL, in->seed + i, spec->dtype, layout->inputs[i].elements,
                   spec->rank > 0 ? (size_t)layout->inputs[i].extents[spec->rank - 1] : 1, spec->low,
                   spec->high, values);
         reference_shape_input(in->reference, i, DRAW_NORMAL, &layout->inputs[i], values);
     }
+    reference_draw_own(in->reference, layout, in->seed, inputs);
     for (size_t i = 0; i < problem->output_count; i++) {
         size_t count = layout->outputs[i].elements + 1;
         exact[i] = one->exact[i] = arena_array(in->arena, count, sizeof(double));

@@ -1,0 +1,175 @@
+"""What libexec/torch_problem.py says of PyTorch files: which tensors are inputs, what is drawn, what is refused and why.
+
+    python3 -I torch_files.py LIBEXEC FOLDER
+"""
+
+import json
+import os
+import sys
+
+sys.path.insert(0, sys.argv[1])
+import torch
+import torch_problem
+from torch_rows import Refused
+
+HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
+CLASS = "class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n%s\n    def forward(self, %s):\n%s\n"
+torch.set_num_threads(1)
+
+
+def indent(text):
+    return "\n".join("        " + line for line in text.split("\n"))
+
+
+def write(name, text):
+    path = os.path.join(sys.argv[2], name)
+    with open(path, "wb") as file:
+        file.write(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def describe(text, name="file.py"):
+    return torch_problem.describe(write(name, text), "cpu")
+
+
+def module(init, forward, inputs, arguments="x", before=""):
+    text = HEAD + before + CLASS % (indent(init), arguments, indent(forward))
+    return text + "def get_inputs():\n    return [%s]\n" % inputs
+
+
+def names(described):
+    return " ".join(json.loads(described["spec"])["inputs"])
+
+
+def expect(what, wanted, got):
+    if wanted != got:
+        raise SystemExit("%s: expected %r, got %r" % (what, wanted, got))
+
+
+def inputs_are(what, wanted, text):
+    expect(what, wanted, names(describe(text)))
+
+
+def refused(what, words, text):
+    try:
+        got = describe(text)
+    except Refused as reason:
+        if words not in str(reason) or "\n" in str(reason):
+            raise SystemExit("%s: refused with %r, expected %r" % (what, str(reason), words)) from None
+        return
+    raise SystemExit("%s: not refused: %s" % (what, got["spec"][:300]))
+
+
+# --- every tensor that matters is an input ---
+
+X = "torch.randn(64, 8)"
+inputs_are("a gate that begins at zero", "x gate norm_weight norm_bias up_weight up_bias", module(
+    "self.norm = nn.LayerNorm(8); self.up = nn.Linear(8, 8); self.gate = nn.Parameter(torch.zeros(8))",
+    "return x + self.gate * self.up(self.norm(x))", X))
+inputs_are("a last projection of zeros", "x down_weight up_weight", module(
+    "self.down = nn.Linear(8, 2, bias=False); self.up = nn.Linear(2, 8, bias=False); nn.init.zeros_(self.up.weight)",
+    "return self.up(self.down(x))", X))
+inputs_are("two gates, one behind the other", "x a b w", module(
+    "self.a = nn.Parameter(torch.zeros(1)); self.b = nn.Parameter(torch.zeros(1)); self.w = nn.Parameter(torch.randn(8))",
+    "return x + self.a * (x + self.b * (x * self.w))", X))
+inputs_are("a bias that a relu hides", "x w b", module(
+    "self.w = nn.Parameter(torch.randn(8)); self.b = nn.Parameter(torch.full((8,), -1e3))", "return torch.relu(x * self.w + self.b) + x", X))
+inputs_are("a plain attribute", "x w", module("self.w = torch.randn(8)", "return x * self.w", X))
+inputs_are("layers in a list", "x layers_0_weight layers_0_bias layers_1_weight layers_1_bias", module(
+    "self.layers = [nn.Linear(8, 8) for _ in range(2)]", "for each in self.layers:\n    x = torch.relu(each(x))\nreturn x", X))
+inputs_are("layers in a dict of lists", "x layers_a_0_weight", module(
+    "self.layers = {'a': [nn.Linear(8, 8, bias=False)]}", "return self.layers['a'][0](x)", X))
+inputs_are("tensors in a list and a tuple", "x held_0 pair_0 pair_1", module(
+    "self.held = [torch.randn(8)]; self.pair = (torch.randn(8), torch.randn(8))",
+    "return x * self.held[0] + self.pair[0] * torch.sin(x + self.pair[1])", X))
+inputs_are("a global", "x TABLE", module("pass", "return x * TABLE", X, before="TABLE = torch.randn(8)\nUNUSED = torch.randn(8)\n"))
+inputs_are("a global layer", "x fc_weight fc_bias", module("pass", "return fc(x)", X, before="fc = nn.Linear(8, 8)\n"))
+inputs_are("a closure", "x f_w", module("w = torch.randn(8)\nself.f = lambda x: x * w", "return self.f(x)", X))
+inputs_are("a class attribute", "x T", module("pass", "return x * self.T", X).replace("    def __init__", "    T = torch.randn(8)\n    def __init__"))
+inputs_are("a default", "x forward_0", module("pass", "return x * w", X, "x, w=torch.randn(8)"))
+inputs_are("an object of the file's", "x kept_w", module("self.kept = Kept()", "return x * self.kept.w", X, before="class Kept:\n    def __init__(self): self.w = torch.randn(8)\n"))
+inputs_are("an RNN's state", "x i_weight i_bias h", module(
+    "self.i = nn.Linear(16, 8); self.h = torch.randn(64, 8)", "self.h = torch.tanh(self.i(torch.cat([x, self.h], 1)))\nreturn self.h", X))
+inputs_are("a lazy layer", "x fc_weight fc_bias", module("self.fc = nn.LazyLinear(4)", "return self.fc(x)", X))
+told = describe(module("self.w = torch.linspace(0, 1, 8); self.n = nn.BatchNorm1d(8)", "return self.n(x) * self.w", X))
+expect("a table is the definition's", {"w": "given"}, told["draws"])
+expect("what a batch norm counts is not an input", "x n_weight n_bias w", names(told))
+assert any("without effect on the outputs: n.running_mean" in note for note in told["notes"]), told["notes"]
+write("beside.py", "import torch\nHIDDEN = torch.randn(8)\ndef act(x): return torch.relu(x) * HIDDEN\n")
+inputs_are("a tensor of a file beside it", "x HIDDEN", module("pass", "return act(x)", X, before="from beside import act\n"))
+
+refused("numbers that __init__ draws", "is no tensor of it: s is 0.", module("self.s = torch.rand(1).item()", "return x * self.s", X))
+refused("numbers of Python's generator", "is no tensor of it: s is 0.", module("import random\nself.s = random.random()", "return x * self.s", X))
+refused("numbers that numpy draws", "is no tensor of it: s is [", module("import numpy\nself.s = numpy.random.rand(8)", "return x * torch.tensor(self.s).float()", X))
+refused("an architecture that is drawn", "it is built otherwise each time: n is ", module(
+    "import random\nself.n = random.randint(1, 10**6)\nself.fc = nn.Linear(8, self.n % 97 + 1)", "return self.fc(x)", X))
+refused("numbers that forward draws under its own seed", "under a seed of its own", module("pass", "torch.manual_seed(3)\nreturn x * torch.rand(8)", X))
+refused("and from a generator of its own", "under a seed of its own", module("pass", "g = torch.Generator().manual_seed(3)\nreturn x * torch.rand(8, generator=g)", X))
+refused("dropout", "is random", module("self.d = nn.Dropout()", "return self.d(x)", X))
+
+# --- what is drawn ---
+
+
+def draws(what, wanted, text):
+    told = describe(text)
+    expect(what, wanted, {name: kind for name, kind in told["draws"].items()})
+    return told
+
+
+MASK = "torch.zeros(8, 8).masked_fill(torch.triu(torch.ones(8, 8), 1).bool(), float('-inf'))"
+draws("a buffer with infinities", {"mask": "given"}, module("self.register_buffer('mask', %s)" % MASK, "return torch.softmax(x @ x.T[:, :8] + self.mask, -1)" if False else "return torch.softmax(x + self.mask, -1)", "torch.randn(4, 8, 8)"))
+draws("an input with infinities", {"m": "own"}, module("pass", "return torch.softmax(x + m, -1)", "torch.randn(8, 8), " + MASK, "x, m"))
+told = draws("slopes with infinities", {"m": "mask"}, module("pass", "return torch.softmax(x + m, -1)", "torch.randn(8, 8), torch.randn(8, 8) + " + MASK, "x, m"))
+assert all(abs(e) < 100 for e in json.loads(told["spec"])["inputs"]["m"]["range"]), told["spec"]
+draws("a positive definite matrix", {"a": "own"}, module(
+    "pass", "return torch.linalg.cholesky(a)", "(lambda m: m @ m.transpose(1, 2) + 8 * torch.eye(8))(torch.randn(16, 8, 8))", "a"))
+draws("pointers that ascend", {"at": "own", "of": "whole"}, module(
+    "pass", "return torch.stack([x[of[i:j].long()].sum(0) for i, j in zip(at[:-1].tolist(), at[1:].tolist())])",
+    "torch.randn(32, 8), torch.tensor([0, 3, 4, 9, 16]), torch.randint(0, 32, (16,))", "x, at, of"))
+draws("bounds that ascend", {"b": "own"}, module("pass", "return torch.bucketize(x, b) + x", "torch.randn(32, 8), torch.randn(16).sort()[0]", "x, b"))
+draws("positions may be any", {"at": "whole"}, module("pass", "return x[at]", "torch.randn(32, 8), torch.arange(32)", "x, at"))
+told = draws("labels", {"t": "whole"}, module("pass", "return F.cross_entropy(x, t)", "torch.randn(32, 8), torch.randint(0, 8, (32,))", "x, t"))
+expect("a loss is a number", [], json.loads(told["spec"])["outputs"]["out"]["shape"])
+
+# --- rows ---
+
+
+def dims(text):
+    spec = json.loads(describe(text)["spec"])
+    return spec.get("dims"), spec.get("where")
+
+
+expect("a deviation over the rows", ({"B": 64}, "B >= 2"), dims(module("pass", "return x / x.std(0)", X)))
+expect("two rows at a time", (None, None), dims(module("pass", "return x.view(-1, 2, 8).sum(1)", X)))
+expect("a pool over the rows", (None, None), dims(module("pass", "return F.max_pool1d(x.T[None], 2)[0].T", X)))
+expect("three rows and no fewer", ({"B": 64}, "B >= 3"), dims(module("pass", "assert x.shape[0] > 2\nreturn torch.relu(x)", X)))
+told = describe(module("self.n = nn.BatchNorm1d(8); self.fc = nn.Linear(8, 8)", "return self.n(self.fc(x))", X))
+expect("a batch norm behind a layer", "x n_weight n_bias fc_weight fc_bias", names(told))
+
+# --- forms ---
+
+BODY = "def get_inputs():\n    return [torch.rand(4, 4, 4)]\n"
+SCALE = "class %s(nn.Module):\n    def __init__(self, dim, eps=1e-5):\n        super().__init__()\n        self.g = nn.Parameter(torch.ones(dim)); self.eps = eps\n" \
+    "    def forward(self, x):\n        return self.g * x / x.norm(dim=-1, keepdim=True).clamp(min=self.eps)\n"
+BOOK = BODY + "def get_init_inputs():\n    return [[], {'dim': 4}]\n"
+inputs_are("a class of any name", "x g", HEAD + SCALE % "ScaleNorm" + BOOK)
+inputs_are("named arguments", "x g", HEAD + SCALE % "Model" + BOOK)
+PART = "class Part(nn.Module):\n    def forward(self, x):\n        return x * 2\n"
+WHOLE = "class Whole(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.p = Part()\n    def forward(self, x):\n        return self.p(x) + 1\n"
+inputs_are("one module with its parts", "x", HEAD + PART + WHOLE + BODY)
+refused("two modules", "no class is named Model, and these are modules: A, B", HEAD + SCALE % "A" + SCALE % "B" + BOOK)
+inputs_are("a list and a map that are the arguments", "x w", HEAD + "class Model(nn.Module):\n    def __init__(self, sizes, named):\n        super().__init__()\n"
+    "        self.w = nn.Parameter(torch.randn(named['n'])); self.sizes = sizes\n    def forward(self, x):\n        return x * self.w\n" + BODY + "def get_init_inputs():\n    return [[3], {'n': 4}]\n")
+refused("a backward file", "it asks for a backward pass (Own.backward_fn)", HEAD + "class Own(torch.autograd.Function):\n    backward_fn = None\n" + PART.replace("Part", "Model") + BODY)
+told = describe(module("pass", "return F.relu(x) * scale", X + ", 0.5", "x, scale"))
+expect("a number stays one", {"value": 0.5}, told["binding"]["arguments"][1])
+told = describe(module("pass", "return x + e.sum()", X + ", torch.empty(0, 4)", "x, e"))
+expect("a tensor without elements", {"empty": [0, 4], "torch": "float32"}, told["binding"]["arguments"][1])
+refused("an output without elements", "output out has no elements", module("pass", "return x[:0]", X))
+refused("one that is not dense", "sparse or quantized", module("pass", "return x.to_dense()", "torch.eye(4).to_sparse()"))
+refused("a list of tensors", "argument x is a list", module("pass", "return x[0]", "[torch.rand(4), torch.rand(4)]"))
+MARKED = module("pass", "return torch.relu(x)", X)
+inputs_are("a byte order mark", "x", b"\xef\xbb\xbf" + MARKED.encode())
+inputs_are("no-break and unseen spaces, lines of another system", "x", MARKED.replace("    ", "\u00a0   ").replace("relu", "relu\u200b").replace("\n", "\r\n"))
+inputs_are("UTF-16", "x", MARKED.encode("utf-16"))
+print("fine")
