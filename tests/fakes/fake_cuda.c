@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ARGUMENTS = 6, OPS = 1024, EVENTS = 16 };
+enum { ARGUMENTS = 6, OPS = 64, EVENTS = 16 };
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200 };
 enum { NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719 };
 

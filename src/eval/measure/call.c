@@ -338,6 +338,18 @@ static struct nearest nearest_tensor(const struct bench *bench, const struct lay
     return nearest;
 }
 
+/* The shape is told, too: who takes a dim for a constant writes right at the main one. */
+static void reject_write(struct bench *bench, const struct layout *layout,
+                         const struct nearest *nearest)
+{
+    BUF_LOCAL(text, 400);
+    buf_addf(&text, "wrote out of bounds, %s of %s", nearest->side, nearest->name);
+    for (size_t i = 0; i < layout->dims.count; i++)
+        buf_addf(&text, "%s%s=%lld", i > 0 ? ", " : ", at ", layout->dims.name[i],
+                 (long long)layout->dims.number[i]);
+    bench_reject(bench, VERDICT_REJECTED, arena_strdup(bench->arena, buf_text(&text)), "");
+}
+
 static bool fences_stand(struct bench *bench, const struct layout *layout)
 {
     struct fence fence = {.base = bench->outputs,
@@ -345,16 +357,13 @@ static bool fences_stand(struct bench *bench, const struct layout *layout)
                           .pattern = bench->guard,
                           .intact = true};
     visit_outputs(layout, fence_check, &fence);
-    if (!fence.intact) {
-        struct nearest nearest = nearest_tensor(bench, layout, fence.broken);
-        bench_reject(
-            bench, VERDICT_REJECTED,
-            arena_printf(bench->arena, "wrote out of bounds, %s of %s", nearest.side, nearest.name),
-            "");
-    }
-    if (fence.intact && bench->wrote_around) /* it has more around it than the region has */
-        bench_reject(bench, VERDICT_REJECTED,
-                     "wrote out of bounds, far behind an output or before its start", "");
+    struct nearest nearest = {0};
+    if (!fence.intact)
+        nearest = nearest_tensor(bench, layout, fence.broken);
+    else if (bench->wrote_around) /* a device has more around a tensor than the region has */
+        nearest = (struct nearest){"an output", "far beside the memory", 0};
+    if (nearest.name != NULL)
+        reject_write(bench, layout, &nearest);
     return fence.intact && !bench->wrote_around;
 }
 

@@ -344,7 +344,7 @@ static void test_wrong_results(void **state)
 
 static void test_writes_where_it_must_not(void **state)
 {
-    expect(*state, "past_the_end", VERDICT_REJECTED, "out of bounds, after the end of C");
+    expect(*state, "past_the_end", VERDICT_REJECTED, "out of bounds, after the end of C, at M=");
     expect(*state, "before_the_start", VERDICT_REJECTED, "out of bounds, before the start of C");
 }
 

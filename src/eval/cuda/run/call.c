@@ -181,9 +181,10 @@ static int launch_plan(struct calling *calling)
     struct graph *graph = &calling->graph;
     if (calling->taken)
         return 0;
-    return call->timed || call->stays ? graph_launch(graph, &calling->fault)
-           : call->crowded            ? graph_queue(graph, &calling->fault)
-                                      : graph_step(graph, &calling->fault);
+    return call->stays     ? rounds_launch(calling)
+           : call->timed   ? graph_launch(graph, &calling->fault)
+           : call->crowded ? graph_queue(graph, &calling->fault)
+                           : graph_step(graph, &calling->fault);
 }
 
 static int launch(struct calling *calling, double *event_ns, double *span_ns, double *wall_ns)

@@ -32,4 +32,5 @@ int crowd_goes(struct calling *calling) MUST_USE;
  * one does not, it is the one that counts, and the first is kept beside it, since sums whose order
  * is left to chance differ, too: whoever knows what is right looks at both. */
 int rounds_run(struct calling *calling) MUST_USE;
-int rounds_end(struct calling *calling) MUST_USE; /* compares the launch that counts */
+int rounds_launch(struct calling *calling) MUST_USE; /* one of them, which is not waited for */
+int rounds_end(struct calling *calling) MUST_USE;    /* compares the launch that counts */

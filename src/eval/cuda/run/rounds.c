@@ -61,13 +61,21 @@ static int compare(struct calling *calling, bool *differs)
     return result == CU_OUT_OF_MEMORY ? 0 : calling_broken(calling, "keeping", result);
 }
 
+/* As PyTorch launches, or as a graph of a user's: what a kernel can see of its launch differs. */
+int rounds_launch(struct calling *calling)
+{
+    const bool queued = (calling->call->place_seed >> 21 & 1) != 0;
+    return queued ? graph_queue(&calling->graph, &calling->fault)
+                  : graph_launch(&calling->graph, &calling->fault);
+}
+
 static int one(struct calling *calling, uint32_t round)
 {
     const bool others = on_others(calling->call, round);
     bool differs = false;
     if (others && calling_broken(calling, "moving", tensors_swap(&calling->tensors)) != 0)
         return -1;
-    if (graph_launch(&calling->graph, &calling->fault) != 0)
+    if (rounds_launch(calling) != 0)
         return -1;
     calling->runner->report->launches++;
     if (others)

@@ -160,38 +160,12 @@ cu_result service_poison(struct service *service, cu_pointer to, const struct ca
     return service->driver->launch(&config, service->poison, arguments, NULL);
 }
 
-static cu_result idle_once(struct service *service, uint32_t launches, cu_stream stream)
+cu_result service_idle(struct service *service, uint32_t launches, cu_stream stream)
 {
     const struct cu_launch_config config = {
         .grid = {1, 1, 1}, .block = {1, 1, 1}, .stream = stream};
     cu_result result = 0;
     for (uint32_t i = 0; result == 0 && i < launches; i++)
         result = service->driver->launch(&config, service->empty, NULL, NULL);
-    return result;
-}
-
-cu_result service_idle(struct service *service, uint32_t launches, cu_stream stream)
-{
-    enum { A_GRAPH = 1000 };
-    const struct driver *driver = service->driver;
-    cu_graph graph = NULL;
-    cu_graph_exec exec = NULL;
-    if (launches == 0)
-        return 0;
-    cu_result result = driver->capture_begin(stream, CU_CAPTURE_THREAD_LOCAL);
-    if (result == 0)
-        result = idle_once(service, A_GRAPH, stream);
-    cu_result ended = driver->capture_end(stream, &graph);
-    result = result == 0 ? ended : result;
-    if (result == 0)
-        result = driver->graph_instantiate(&exec, graph, 0);
-    for (uint32_t i = 0; result == 0 && i < launches; i += A_GRAPH)
-        result = driver->graph_launch(exec, stream);
-    if (result == 0)
-        result = driver->stream_wait(stream);
-    if (exec != NULL)
-        (void)driver->graph_exec_destroy(exec);
-    if (graph != NULL)
-        (void)driver->graph_destroy(graph);
-    return result;
+    return result == 0 && launches > 0 ? service->driver->stream_wait(stream) : result;
 }
