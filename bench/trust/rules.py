@@ -175,7 +175,7 @@ RULES = [
      swap(r"\bLEAST\b|-INFINITY|-FLT_MAX|-3\.4\d*e\+?38f?|-1e3\df", "0.0f")),
     ("barrier_dropped", "a barrier or a wait is left out", BOTH, swap(BARRIERS, ";")),
     ("shared_by_threads", "what each thread had of its own", ("c",), swap(r"\b_Thread_local |\b__thread ", "")),
-    ("nowait", "a loop's threads do not wait for each other", ("c",), swap(r"(#pragma omp for[^\n]*)", r"\1 nowait")),
+    ("nowait", "a loop's threads do not wait for each other", ("c",), swap(r"(#pragma omp for(?![^\n]*nowait)[^\n]*)", r"\1 nowait")),
     ("cut16", "a value loses its lower 16 bits", BOTH, with_cut(COMPUTED, r"\1MUTANT_CUT16(\2);")),
     ("cut16_stored", "what is stored loses its lower 16 bits", BOTH, with_cut(STORED, r"\1\2 = MUTANT_CUT16(\3);")),
     ("cut16_eighth", "an eighth of what is stored does", BOTH,

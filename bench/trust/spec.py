@@ -101,7 +101,8 @@ def draw(spec, dims, kind, rng):
         elif kind == "positive":
             x = rng.random(shape, dtype=numpy.float32)
         elif kind == "offset" and place == 0:
-            x = x + numpy.float32(1000 if "range" not in tensor or tensor["range"][1] > 1000 else 3)
+            side = numpy.float32(rng.choice([-1, 1]))  # below zero what is left out may count as the largest
+            x = x + side * numpy.float32(1000 if "range" not in tensor or tensor["range"][1] > 1000 else 3)
         elif kind == "huge":
             x = x * numpy.float32(1e4)
         elif kind == "tiny":
