@@ -61,10 +61,21 @@ def launched_otherwise(tree, kernels):
             module = imports_of(tree).get(name)
             if module:
                 return node.lineno, f"launches {name}, which {module} defines, not this file"
+            if name in parameters_around(tree, node):
+                return node.lineno, f"which kernel is launched is an argument, {name}: a caller says it"
             if name in nested_kernels(tree):
                 return node.lineno, f"launches {name}, a kernel that is no function at the top level of this file"
             return node.lineno, f"launches {name}, which is no @triton.jit function of this file"
     return 1, "nothing launches a kernel: no function has a kernel[grid](...)"
+
+
+def parameters_around(tree, node):
+    """Of the functions that a node stands in."""
+    found = set()
+    for each in ast.walk(tree):
+        if isinstance(each, ast.FunctionDef) and each.lineno <= node.lineno <= (each.end_lineno or each.lineno):
+            found |= {a.arg for a in each.args.posonlyargs + each.args.args + each.args.kwonlyargs}
+    return found
 
 
 def nested_kernels(tree):

@@ -193,6 +193,8 @@ class Walk(Branches, Calls):
             self.refuse("no launch is reached")
         values = [v for v in (returned if isinstance(returned, tuple) else (returned,)) if v is not None]
         for value in values:
+            if isinstance(value, Unknown):
+                self.refuse(f"what it returns depends on {value.what}")
             if not isinstance(value, Tensor):
                 self.refuse("what it returns is no tensor that a kernel writes")
         stored, loaded, lines = set(), set(), {}
@@ -444,6 +446,10 @@ class Walk(Branches, Calls):
             return self.of_tensor(value, name)
         if isinstance(value, Dtype) or isinstance(value, Other):
             return Other()
+        if value is None and isinstance(node.value, ast.Name) and node.value.id in (scope or {}):
+            return Unknown(f"`{ast.unparse(node)[:60]}`, and {node.value.id} is None by default")
+        if isinstance(value, Unknown) and isinstance(node.value, ast.Name) and node.value.id in (scope or {}):
+            return value
         whole = name_of(node)
         if whole.startswith(("torch.", "tl.")) and name in DTYPES:
             return Dtype(DTYPES[name])

@@ -394,6 +394,8 @@ def comprehend(node, walk, scope=None):
                 return
             first, *rest = generators
             items = comprehend(first.iter, walk, inner)
+            if isinstance(items, Unknown):
+                raise Refused(node.lineno, f"which configurations there are depends on {items.what}")
             for item in items if isinstance(items, tuple) else ():
                 own = dict(inner)
                 walk.assign(first.target, item, own)

@@ -162,6 +162,13 @@ sed 's/^import torch/from .kernels import other\nimport torch/; s/^    scale\[/ 
 imports 1 'launches other, which .kernels defines, not this file' "$work/theirs.py"
 { printf '\xef\xbb\xbf' && sed 's/    n = x/\xc2\xa0   n = x/; s/$/\r/' "$work/plain.py"; } >"$work/pasted.py"
 imports 0 'a candidate of run()' "$work/pasted.py"
+wrapper none "    n = flag.numel()
+$launch"
+sed -i 's/count: int, flag/count: int, flag=None/; s/flag.numel()/flag.shape[0]/' "$work/none.py"
+imports 1 'depends on `flag.shape`, and flag is None by default' "$work/none.py"
+sed 's/@triton.autotune(\[.*/@triton.autotune([triton.Config({"B": b}) for b in blocks()], key=["n"])/; s/^import torch/from .blocks import blocks\nimport torch/' \
+    "$work/tuned.py" >"$work/points.py"
+imports 1 'which configurations there are depends on `blocks()`, of .blocks' "$work/points.py"
 wrapper wrong "    n = x.numel() + x.shape
 $launch"
 imports 1 'wrong.py:1' "$work/wrong.py"
