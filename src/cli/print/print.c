@@ -13,14 +13,23 @@
 
 static void print_interval_time(const char *label, const struct interval *interval, FILE *out)
 {
-    char median[32], low[32], high[32], samples[48];
+    char median[32], low[32], high[32], samples[48], processes[48] = "";
     if (interval->samples == 0)
         return;
-    fprintf(out, "  %-10s %s   (95 %%: %s to %s; %s)\n", label,
+    words_number((int64_t)interval->samples, "sample", samples);
+    if (interval->processes > 0)
+        snprintf(processes, sizeof processes, " of %zu process%s", interval->processes,
+                 interval->processes == 1 ? "" : "es");
+    if (!stats_has_ends(interval)) {
+        fprintf(out, "  %-10s %s   (%s%s: no interval)\n", label,
+                words_time_in(interval->median, interval->median, interval->median, median),
+                samples, processes);
+        return;
+    }
+    fprintf(out, "  %-10s %s   (95 %%: %s to %s; %s%s)\n", label,
             words_time_in(interval->median, interval->low, interval->high, median),
             words_time_in(interval->low, interval->low, interval->high, low),
-            words_time_in(interval->high, interval->low, interval->high, high),
-            words_number((int64_t)interval->samples, "sample", samples));
+            words_time_in(interval->high, interval->low, interval->high, high), samples, processes);
 }
 
 static void print_roofline(const struct value *roof, FILE *out)

@@ -215,9 +215,11 @@ static void over(const char *baseline, const struct value *final, struct tuning_
     if (!speedup || strcmp(rung->baseline, baseline) == 0)
         return;
     rung->baseline = baseline;
-    rung->speedup =
-        (struct interval){value_real(speedup, "median", 0), value_real(speedup, "low", 0),
-                          value_real(speedup, "high", 0), (size_t)value_int(speedup, "samples", 0)};
+    rung->speedup = (struct interval){.median = value_real(speedup, "median", 0),
+                                      .low = value_real(speedup, "low", 0),
+                                      .high = value_real(speedup, "high", 0),
+                                      .samples = (size_t)value_int(speedup, "samples", 0),
+                                      .processes = (size_t)value_int(speedup, "processes", 0)};
     rung->finding = finding_of(value_text(one, "finding", ""));
 }
 

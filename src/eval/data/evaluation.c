@@ -120,6 +120,8 @@ void evaluation_put_interval(struct json *json, const struct interval *interval)
     json_put_real(json, "low", interval->low);
     json_put_real(json, "high", interval->high);
     json_put_int(json, "samples", (int64_t)interval->samples);
+    if (interval->processes > 0)
+        json_put_int(json, "processes", (int64_t)interval->processes);
     json_object_end(json);
 }
 
@@ -183,6 +185,9 @@ static bool take_interval(const struct value *value, struct interval *interval)
     if (samples == NULL || samples->kind != VALUE_INT || samples->integer < 0)
         return false;
     interval->samples = (size_t)samples->integer;
+    const struct value *processes = value_get(value, "processes");
+    if (processes != NULL && processes->kind == VALUE_INT && processes->integer > 0)
+        interval->processes = (size_t)processes->integer;
     return take_real(value_get(value, "median"), &interval->median) &&
            take_real(value_get(value, "low"), &interval->low) &&
            take_real(value_get(value, "high"), &interval->high);

@@ -85,8 +85,10 @@ static size_t sign_rank(size_t count, size_t rank)
 void stats_interval(const double *samples, size_t count, struct interval *interval)
 {
     *interval = (struct interval){.median = NAN, .low = NAN, .high = NAN, .samples = count};
-    if (count == 0)
+    if (count < 2) {
+        interval->median = count == 1 ? samples[0] : NAN;
         return;
+    }
     MEM_LOCAL double *sorted = sorted_copy(samples, count);
     interval->median = median_of_sorted(sorted, count);
     /* Of an even count's two middles the lower for the low end, the upper for the high end. */
@@ -96,11 +98,103 @@ void stats_interval(const double *samples, size_t count, struct interval *interv
     interval->high = sorted[count - sign_rank(count, count + 1 - high)];
 }
 
+bool stats_has_ends(const struct interval *interval)
+{
+    return interval->samples > 0 && !isnan(interval->low) && !isnan(interval->high);
+}
+
+/* --- units --- */
+
+enum { UNITS_MOST = 64, RANKS_FROM = 6 };
+
+/* How many of the smallest and of the largest Walsh averages lie outside the interval: the most
+ * that leaves at least 95 %. Each set of ranks is as likely as any other, and `ways` counts those
+ * of each sum. */
+static size_t ranks_outside(size_t count)
+{
+    double ways[UNITS_MOST * (UNITS_MOST + 1) / 2 + 1] = {1.0};
+    size_t most = count * (count + 1) / 2, outside = 0;
+    for (size_t rank = 1, top = 0; rank <= count; rank++) {
+        top += rank;
+        for (size_t sum = top; sum >= rank; sum--)
+            ways[sum] += ways[sum - rank];
+    }
+    double below = 0.0, allowed = 0.025 * exp2((double)count);
+    while (outside < most && below + ways[outside] <= allowed)
+        below += ways[outside++];
+    return outside;
+}
+
+static void by_signed_ranks(const double *units, size_t count, struct interval *interval)
+{
+    MEM_LOCAL double *walsh = (double *)mem_array(count * (count + 1) / 2, sizeof *walsh);
+    size_t averages = 0, outside = ranks_outside(count);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = i; j < count; j++)
+            walsh[averages++] = units[i] + (units[j] - units[i]) / 2.0;
+    qsort(walsh, averages, sizeof *walsh, compare);
+    interval->median = median_of_sorted(walsh, averages);
+    interval->low = walsh[outside - 1];
+    interval->high = walsh[averages - outside];
+}
+
+/* So few say nothing of their distribution: it has to be taken for a normal one. */
+static void by_student(const double *units, size_t count, struct interval *interval)
+{
+    static const double quantiles[RANKS_FROM] = {0, 0, 12.706, 4.303, 3.182, 2.776};
+    double mean = 0.0, squares = 0.0;
+    for (size_t i = 0; i < count; i++)
+        mean += units[i] / (double)count;
+    for (size_t i = 0; i < count; i++)
+        squares += (units[i] - mean) * (units[i] - mean);
+    interval->median = mean;
+    if (count < 2)
+        return;
+    double half = quantiles[count] * sqrt(squares / (double)(count - 1) / (double)count);
+    interval->low = mean - half;
+    interval->high = mean + half;
+}
+
+/* Units past the most there may be join the last one. */
+static size_t medians_of_units(const double *samples, const size_t *unit, size_t count,
+                               double medians[UNITS_MOST])
+{
+    MEM_LOCAL double *logs = (double *)mem_array(count, sizeof *logs);
+    size_t units = 0;
+    for (size_t i = 0; i < count; i++)
+        logs[i] = log(samples[i]);
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && (unit[to] == unit[from] || units + 1 == UNITS_MOST); to++)
+            continue;
+        medians[units++] = stats_median(logs + from, to - from);
+    }
+    return units;
+}
+
+void stats_grouped(const double *samples, const size_t *unit, size_t count,
+                   struct interval *interval)
+{
+    double units[UNITS_MOST];
+    *interval = (struct interval){.median = NAN, .low = NAN, .high = NAN, .samples = count};
+    if (count == 0)
+        return;
+    size_t found = medians_of_units(samples, unit, count, units);
+    if (found >= RANKS_FROM)
+        by_signed_ranks(units, found, interval);
+    else
+        by_student(units, found, interval);
+    interval->median = exp(interval->median);
+    interval->low = exp(interval->low);
+    interval->high = exp(interval->high);
+}
+
+/* --- the noise floor --- */
+
 double stats_spread(const double *ratios, size_t count)
 {
     struct interval interval;
     stats_interval(ratios, count, &interval);
-    double half = (interval.high - interval.low) / 2.0;
+    double half = stats_has_ends(&interval) ? (interval.high - interval.low) / 2.0 : 0.0;
     double distance = fabs(interval.median - 1.0);
     return half > distance ? half : distance;
 }

@@ -7,12 +7,23 @@
 #include <stddef.h>
 
 struct interval {
-    double median, low, high; /* bootstrap 95 % of the median; not narrower than the sign test's */
+    double median, low, high; /* 95 %; the ends are NaN where there is none, as of one sample */
     size_t samples;
+    size_t processes; /* that the samples are of, where each has a luck of its own; else 0 */
 };
 
 double stats_median(const double *samples, size_t count); /* does not reorder; NaN when empty */
+/* Of samples that are independent: bootstrap of the median, not narrower than the sign test's. */
 void stats_interval(const double *samples, size_t count, struct interval *interval);
+bool stats_has_ends(const struct interval *interval);
+
+/* Of positive values in units that are independent, while those of one unit share its luck: the
+ * calls of one process. Sample i is of unit[i], which does not fall. Each unit counts once, by its
+ * median. `median` is the Hodges-Lehmann estimate over the units' logarithms; the interval is that
+ * of Wilcoxon's signed ranks, which holds the middle of any symmetric distribution 95 to 97 % of
+ * the time, or of fewer than six units Student's. Of one unit there is none. */
+void stats_grouped(const double *samples, const size_t *unit, size_t count,
+                   struct interval *interval);
 
 /* A/A spread: how far the paired ratio of a kernel with itself strays from 1: half the width of its
  * 95 % interval, or its distance from 1, whichever is larger. */

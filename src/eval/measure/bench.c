@@ -68,8 +68,9 @@ int bench_open(struct bench *bench, struct err *err)
     }
     bench->subject->ops->pause(bench->subject);
     bench->generation++;
-    if (bench->subject->device_clock)
-        bench->warm = (1U << SLOTS) - 1; /* its own memory has no first touch to be timed */
+    bench->by_device = bench->subject->device_clock;
+    if (bench->settles || bench->by_device)
+        bench->warm = (1U << SLOTS) - 1; /* a device's own memory has no first touch to be timed */
     return 0;
 }
 

@@ -44,6 +44,8 @@ int bench_arrange(struct bench *bench, const struct shape *shape, struct arrange
     }
     if (bench->slot_forced)
         bench->slot = bench->slot_wanted;
+    if (bench->one_slot)
+        bench->slot = 0;
     if (layout_make(session->problem, &shape->dims, request != NULL ? request->candidate : NULL,
                     request != NULL ? request->tune : NULL, bench->shift, &arrangement->layout,
                     err) != 0)

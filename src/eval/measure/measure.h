@@ -65,7 +65,8 @@ struct bench {
     unsigned rounds, behind; /* of the next calls that stay; call.rounds, call.behind */
     bool earlier, crowded;   /* the next call: call.earlier, call.crowded */
     bool wrote_around;       /* the last call did, where only its subject could see it */
-    bool follows;            /* calls are where its owner says, in slot and shift */
+    bool follows, one_slot;  /* calls are where its owner says, in slot and shift; in slot 0 */
+    bool by_device, settles; /* a device's clock times it; a round gets its runners warm */
     bool slot_forced, held;  /* the next call: in slot_wanted; threads run while the caller waits */
     bool halted;             /* ... one of them is stopped in the middle of its work */
     struct apart apart;

@@ -35,7 +35,27 @@ struct columns {
     bool all; /* disturbed ones too: then `least` and `most` differ from `ratio` */
     double a[PAIRS_MOST], b[PAIRS_MOST], ratio[PAIRS_MOST], least[PAIRS_MOST], most[PAIRS_MOST];
     enum distribution distribution[PAIRS_MOST];
+    bool disturbed[PAIRS_MOST];
+    size_t unit[PAIRS_MOST]; /* of samples that share their luck */
 };
+
+static size_t processes_of(const struct timing *timing, const struct columns *columns)
+{
+    size_t processes = 0;
+    for (size_t i = 0; timing->by_rounds && i < columns->count; i++)
+        processes += i == 0 || columns->unit[i] != columns->unit[i - 1];
+    return processes;
+}
+
+/* A round's processes; or, where one process of each does, a block A B B A, or as many of them as
+ * keep the number of units small. */
+static size_t unit_of(const struct timing *timing, size_t at)
+{
+    enum { UNITS = 40 };
+    size_t block = timing->shared ? CHUNK : BLOCK_PAIRS;
+    size_t blocks = (timing->count + block * UNITS - 1) / (block * UNITS);
+    return timing->by_rounds ? timing->samples[at].round : at / (block * (blocks > 0 ? blocks : 1));
+}
 
 static void gather(const struct timing *timing, struct columns *columns)
 {
@@ -52,6 +72,8 @@ static void gather(const struct timing *timing, struct columns *columns)
         columns->a[at] = a;
         columns->b[at] = sample->b_ns;
         columns->distribution[at] = sample->distribution;
+        columns->unit[at] = unit_of(timing, i);
+        columns->disturbed[at] = sample->disturbed;
         columns->ratio[at] = a / sample->b_ns;
         columns->least[at] = undelayed(a, a_delay_ns) / sample->b_ns;
         columns->most[at] = a / undelayed(sample->b_ns, b_delay_ns);
@@ -102,13 +124,33 @@ static void widen(struct timing *timing)
     timing->a.high = fmax(timing->a.high, most);
 }
 
+/* What the undisturbed samples alone would give, where those of enough units are left. */
+static void undisturbed_interval(const struct columns *columns, struct interval *ratio)
+{
+    enum { UNITS_LEAST = 6 };
+    double ratios[PAIRS_MOST];
+    size_t unit[PAIRS_MOST], count = 0, units = 0;
+    for (size_t i = 0; i < columns->count; i++) {
+        if (columns->disturbed[i])
+            continue;
+        units += count == 0 || unit[count - 1] != columns->unit[i];
+        ratios[count] = columns->ratio[i];
+        unit[count++] = columns->unit[i];
+    }
+    if (units >= UNITS_LEAST)
+        stats_grouped(ratios, unit, count, ratio);
+    else
+        stats_grouped(columns->ratio, columns->unit, columns->count, ratio);
+    ratio->samples = columns->count;
+}
+
 /* Where disturbed samples have to count, a long call lost more to others than a short one, so that
  * their ratio is none of the kernels'. The interval reaches from what it would be had only the
  * baseline not been disturbed to what it would be had only the candidate not been. */
 static void ratio_interval(const struct columns *columns, struct interval *ratio)
 {
     struct interval end;
-    stats_interval(columns->ratio, columns->count, ratio);
+    undisturbed_interval(columns, ratio);
     if (!columns->all)
         return;
     stats_interval(columns->least, columns->count, &end);
@@ -135,22 +177,24 @@ void timing_results(struct timing *timing)
     timing->used = columns.count;
     if (columns.count == 0)
         return;
-    stats_interval(columns.b, columns.count, &timing->b);
+    stats_grouped(columns.b, columns.unit, columns.count, &timing->b);
     ratio_interval(&columns, &timing->ratio);
     double of_b = neighbours(columns.b, columns.distribution, columns.count), of_a;
     if (timing->shared) {
         if (timing->a_count > 0)
             stats_interval(timing->a_ns, timing->a_count, &timing->a);
         else
-            stats_interval(columns.a, columns.count, &timing->a);
+            stats_grouped(columns.a, columns.unit, columns.count, &timing->a);
         widen(timing);
         of_a = fmax(neighbours(timing->a_ns, timing->a_distribution, timing->a_count),
                     timing->a_count <= SPREAD_LEAST ? spread_of_few(timing->a_ns, timing->a_count)
                                                     : 0.0);
     } else {
-        stats_interval(columns.a, columns.count, &timing->a);
+        stats_grouped(columns.a, columns.unit, columns.count, &timing->a);
         of_a = neighbours(columns.a, columns.distribution, columns.count);
     }
+    timing->b.processes = timing->ratio.processes = processes_of(timing, &columns);
+    timing->a.processes = timing->shared ? 0 : timing->b.processes;
     timing->a_spread = of_a;
     timing->spread = fmax(of_a, of_b);
 }
@@ -179,7 +223,9 @@ bool timing_enough(struct timing *timing)
     struct columns columns;
     struct interval ratio;
     gather(timing, &columns);
-    if (timing->count < timing->limits.pairs_least)
+    if (timing->count < timing->limits.pairs_least ||
+        timing->rounds < timing->limits.rounds_least ||
+        (timing->by_rounds && timing->in_round < timing->pairs_of_round))
         return false;
     /* What was left out is replaced, up to twice the least. */
     if (columns.count < timing->limits.pairs_least &&
@@ -189,6 +235,6 @@ bool timing_enough(struct timing *timing)
     if (timing->timed_ns >= budget_ns ||
         clock_now_ns() - timing->started_ns >= budget_ns) /* what lies between the calls, too */
         return true;
-    stats_interval(columns.ratio, columns.count, &ratio);
+    stats_grouped(columns.ratio, columns.unit, columns.count, &ratio);
     return ratio.high - ratio.low < 2.0 * timing->limits.narrow * ratio.median;
 }

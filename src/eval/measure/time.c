@@ -8,14 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    SLOW_FACTOR = 5,
-    CHUNK = 4,
-    DROP_AFTER = 3,
-    DROP_DISTURBED = 10,
-    A_PATIENCE = 4,
-    A_ENOUGH = 3
-};
+enum { SLOW_FACTOR = 5, DROP_AFTER = 3, DROP_DISTURBED = 10, A_PATIENCE = 4, A_ENOUGH = 3 };
 static const double far_behind = 1.5;
 #define UNNOTICED_NS 1e9 /* a call that takes longer does not notice cold pages */
 
@@ -29,18 +22,44 @@ void timing_limits(const struct bench *bench, struct limits *limits)
     size_t most = device ? PAIRS_MOST : PAIRS_MOST / 4;
     switch (bench->request->effort) {
     case EFFORT_SEARCH:
-        *limits = (struct limits){10, device ? 96 : 24, budget_ns, 0.01, bench->request->best_ns};
+        *limits = (struct limits){.pairs_least = 10,
+                                  .pairs_most = device ? 96 : 24,
+                                  .rounds_least = 6,
+                                  .budget_ns = budget_ns,
+                                  .narrow = 0.01,
+                                  .best_ns = bench->request->best_ns};
         break;
     case EFFORT_FULL:
-        *limits = (struct limits){10, most, device ? 3 * budget_ns : budget_ns, 0.01, 0.0};
+        *limits = (struct limits){.pairs_least = 10,
+                                  .pairs_most = most,
+                                  .rounds_least = 8,
+                                  .budget_ns = device ? 3 * budget_ns : budget_ns,
+                                  .narrow = 0.01};
         break;
     case EFFORT_FINAL:
-        *limits = (struct limits){large ? 10 : 20, most, (device ? 6 : 2) * budget_ns, 0.005, 0.0};
+        *limits = (struct limits){.pairs_least = large ? 10 : 20,
+                                  .pairs_most = most,
+                                  .rounds_least = 12,
+                                  .budget_ns = (device ? 6 : 2) * budget_ns,
+                                  .narrow = 0.005};
         break;
     }
 }
 
 /* --- one call of each --- */
+
+/* A call takes longer after a pass over tensors than after another call, as little as it is: where
+ * the candidate's outputs are verified, a baseline's are passed over, too. */
+static void pass_over(const struct bench *bench, const struct set *set,
+                      const struct arrangement *arrangement)
+{
+    for (size_t i = 0; i < arrangement->layout.output_count; i++) {
+        const struct placed *placed = &arrangement->layout.outputs[i];
+        struct mismatch ignored;
+        check_output(&bench->session->problem->outputs[i], placed->extents, placed->elements,
+                     &set->bounds[i], set->exact[i], bench->outputs + placed->offset, &ignored);
+    }
+}
 
 static int call_a(struct timing *timing, const struct set *set,
                   const struct arrangement *arrangement, struct outcome *outcome, struct err *err)
@@ -63,6 +82,8 @@ static int call_a(struct timing *timing, const struct set *set,
     timing->timed_ns += outcome->elapsed_ns;
     if (timing->baseline == NULL)
         call_verify(bench, set, arrangement);
+    else if (set != NULL && !subject->own_results)
+        pass_over(bench, set, arrangement);
     return 0;
 }
 
@@ -138,7 +159,8 @@ static int warm_baseline(struct timing *timing, double *a_ns, struct err *err)
         *a_ns = baseline->verified_ns;
         baseline->warm = true;
     }
-    for (size_t slot = 0; slot < SLOTS && !baseline->warm; slot++) {
+    size_t slots = bench->one_slot ? 1 : SLOTS;
+    for (size_t slot = 0; slot < slots && !baseline->warm; slot++) {
         struct set *set = &session->pool[slot];
         bench->slot_forced = true;
         bench->slot_wanted = slot;
@@ -186,14 +208,18 @@ bool timing_far_behind(struct timing *timing)
 static void add_sample(struct timing *timing, const struct set *set, const struct outcome *a,
                        const struct outcome *b)
 {
+    if (timing->settles)
+        return;
     timing->samples[timing->count++] = (struct sample){.a_ns = (double)a->elapsed_ns,
                                                        .b_ns = (double)b->elapsed_ns,
                                                        .a_delay_ns = (double)a->delay_ns,
                                                        .b_delay_ns = (double)b->delay_ns,
                                                        .chunk = timing->a_count,
+                                                       .round = timing->rounds,
                                                        .disturbed = a->disturbed || b->disturbed,
                                                        .distribution = set->distribution};
     timing->disturbed += a->disturbed || b->disturbed;
+    timing->in_round++;
 }
 
 static int take_pair(struct timing *timing, bool a_first, struct err *err)
@@ -219,12 +245,38 @@ static int take_pair(struct timing *timing, bool a_first, struct err *err)
     return 0;
 }
 
+/* Both processes are there before one of them is called: what is warm while the other one starts is
+ * cold again afterwards. Who starts and who is called first changes from round to round. */
+static int next_round(struct timing *timing, struct err *err)
+{
+    struct bench *bench = timing->bench;
+    uint64_t timed_ns = timing->timed_ns;
+    if (!round_is_over(timing))
+        return 0;
+    round_begin(timing);
+    int status = timing->rounds % 2 == 0 ? bench_open(bench, err) : 0;
+    if (status == 0 && !bench->ended && timing->baseline != NULL)
+        status = baseline_ready(bench->session, timing->baseline, err);
+    timing->settles = true;
+    for (size_t i = 0; i < timing->settling && status == 0 && !bench->ended; i++) {
+        bench->slot_forced = i < SLOTS;
+        bench->slot_wanted = i % SLOTS;
+        status = take_pair(timing, (timing->rounds + i) % 2 == 0, err);
+        bench->slot_forced = false;
+    }
+    timing->settles = false;
+    timing->timed_ns = timed_ns;
+    return status;
+}
+
 static int run_paired(struct timing *timing, struct err *err)
 {
     struct bench *bench = timing->bench;
     while (!bench->ended && timing->count < timing->limits.pairs_most) {
+        if (next_round(timing, err) != 0)
+            return -1;
         for (size_t half = 0; half < BLOCK_PAIRS && !bench->ended; half++) {
-            if (take_pair(timing, half == 0, err) != 0)
+            if (take_pair(timing, (timing->rounds + half) % 2 == 0, err) != 0)
                 return -1;
             if (timing_far_behind(timing))
                 return 0;
@@ -273,6 +325,8 @@ static int run_shared(struct timing *timing, double a_ns, struct err *err)
     struct arrangement arrangement = {0};
     size_t most = shares(timing, a_ns), spare = most;
     while (!bench->ended && timing->count < timing->limits.pairs_most) {
+        if (next_round(timing, err) != 0)
+            return -1;
         for (size_t i = 0; i < CHUNK && !bench->ended && timing->count < PAIRS_MOST; i++)
             if (take_b(timing, &arrangement, err) != 0)
                 return -1;
@@ -305,7 +359,9 @@ int timing_run(struct timing *timing, struct err *err)
     timing->started_ns = clock_now_ns();
     timing->shared =
         !timing->paired && bench->estimate_ns > 0.0 && a_ns > SLOW_FACTOR * bench->estimate_ns;
+    rounds_plan(timing, a_ns);
     int status = timing->shared ? run_shared(timing, a_ns, err) : run_paired(timing, err);
+    bench->one_slot = bench->settles = false;
     if (status == 0 && !bench->ended)
         timing_results(timing);
     return status;

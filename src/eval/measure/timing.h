@@ -4,20 +4,22 @@
 
 #include "eval/measure/session_private.h"
 
-enum { SHARED_MOST = 32, BLOCK_PAIRS = 2 };
+enum { SHARED_MOST = 32, BLOCK_PAIRS = 2, CHUNK = 4 };
 
 struct limits {
     size_t pairs_least, pairs_most;
-    uint64_t budget_ns; /* of timed calls */
-    double narrow;      /* half-width of the interval, as a ratio, that is narrow enough */
-    double best_ns;     /* 0, or: stop where the candidate is far behind this */
+    size_t rounds_least; /* 0: timing does not go in rounds */
+    uint64_t budget_ns;  /* of timed calls */
+    double narrow;       /* half-width of the interval, as a ratio, that is narrow enough */
+    double best_ns;      /* 0, or: stop where the candidate is far behind this */
 };
 
 struct sample {
     double a_ns, b_ns;
     double a_delay_ns, b_delay_ns; /* of them: ready to run while others had the core */
     size_t chunk;                  /* shared: how many A samples came before it */
-    bool disturbed;                /* something else ran on the cores meanwhile */
+    size_t round;
+    bool disturbed; /* something else ran on the cores meanwhile */
     enum distribution distribution;
 };
 
@@ -31,6 +33,9 @@ struct timing {
     bool paired; /* set before: in pairs, however slow A is */
     bool shared, far_behind;
     size_t count, a_count, disturbed;
+    bool by_rounds, slow; /* round.c; slow: a few rounds, each in one slot */
+    size_t rounds, in_round, pairs_of_round, settling;
+    bool settles; /* the first `settling` pairs of a round do not count */
     struct sample samples[PAIRS_MOST];
     double a_ns[SHARED_MOST]; /* shared: in order */
     double a_delay_ns[SHARED_MOST];
@@ -41,6 +46,11 @@ struct timing {
     struct interval a, b, ratio;
     double spread, a_spread; /* of whichever strays further from itself, and A's own */
 };
+
+/* --- round.c --- */
+void rounds_plan(struct timing *timing, double a_ns); /* A takes as long, or 0: as B does */
+bool round_is_over(const struct timing *timing);
+void round_begin(struct timing *timing); /* what it needs is opened as it is called */
 
 /* Takes samples until the limits say enough. 0 also where B's failure became the verdict. */
 int timing_run(struct timing *timing, struct err *err) MUST_USE;

@@ -1,5 +1,10 @@
 /* An adapter that computes on the lane's cores has a clock of its own, which others there slow. */
+#include "../normal.h"
+#include "eval/measure/timing.h"
+
 #include "one_session.h"
+
+#include <math.h>
 
 static unsigned opened; /* processes of the baseline */
 
@@ -26,6 +31,32 @@ static int open_on_cores(const struct lane_facts *lane, const struct region *reg
     (*subject)->ops = &ops;
     (*subject)->name = artifact;
     (*subject)->device_clock = true;
+    opened += strcmp(artifact, "product") == 0;
+    return 0;
+}
+
+/* Timed by our clock, each process with a luck of its own, kept where nobody looks without a device
+ * clock: some are slower by a twentieth for life. */
+static int run_by_luck(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
+                       struct err *err)
+{
+    static unsigned turn;
+    int status = fake_run(subject, call, elapsed_ns, err);
+    *elapsed_ns = (100000 + turn++ % 7 * 10) * (subject->waited_ns != 0 ? 21 : 20) / 20;
+    return status;
+}
+
+static int open_with_luck(const struct lane_facts *lane, const struct region *region,
+                          const char *artifact, const struct program *program, bool fresh,
+                          struct subject **subject, struct err *err)
+{
+    static const struct subject_ops ops = {run_by_luck, fake_pause, fake_resume, fake_close};
+    static const uint64_t slow[] = {1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 0};
+    static unsigned processes;
+    if (fake_open(lane, region, artifact, program, fresh, subject, err) != 0)
+        return -1;
+    (*subject)->ops = &ops;
+    (*subject)->waited_ns = slow[processes++ % (sizeof slow / sizeof slow[0])];
     opened += strcmp(artifact, "product") == 0;
     return 0;
 }
@@ -79,6 +110,51 @@ static void test_a_device_of_its_own(void **state)
     assert_true(session_by_device(f->session));
 }
 
+/* A fresh process of each in every round, and the interval knows what their luck does. */
+static void test_no_process_decides(void **state)
+{
+    static struct backend with_luck;
+    struct fixture *f = (struct fixture *)*state;
+    struct evaluation evaluation = {0};
+    with_luck = fake_backend;
+    with_luck.open = open_with_luck;
+    f->session->backend = &with_luck;
+    f->lane.gpu = false;
+    assert_int_equal(session_measure(f->session, &f->request, f->arena, &evaluation, &f->err), 0);
+    assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+    assert_true(opened >= 6 && evaluation.speedup.processes >= 6);
+    assert_true(evaluation.speedup.low <= 1.0 && evaluation.speedup.high >= 1.0);
+    assert_true(evaluation.speedup.high - evaluation.speedup.low > 0.02);
+    assert_int_not_equal(evaluation.finding, FINDING_FASTER);
+    assert_int_not_equal(evaluation.finding, FINDING_SLOWER);
+}
+
+/* A kernel against itself, in processes that differ by more than their calls do. */
+static void test_rounds_are_units(void **state)
+{
+    enum { RUNS = 1000, ROUNDS = 8, OF_ROUND = 4 };
+    static struct timing timing;
+    struct random random;
+    size_t held = 0;
+    (void)state;
+    random_init(&random, 5);
+    for (int run = 0; run < RUNS; run++) {
+        timing = (struct timing){.by_rounds = true, .count = ROUNDS * OF_ROUND};
+        for (size_t i = 0; i < timing.count; i += OF_ROUND) {
+            double a = exp(0.02 * random_normal(&random)), b = exp(0.02 * random_normal(&random));
+            for (size_t j = i; j < i + OF_ROUND; j++)
+                timing.samples[j] =
+                    (struct sample){.round = i / OF_ROUND,
+                                    .a_ns = 1e6 * a * exp(0.002 * random_normal(&random)),
+                                    .b_ns = 1e6 * b * exp(0.002 * random_normal(&random))};
+        }
+        timing_results(&timing);
+        held += timing.ratio.low <= 1.0 && timing.ratio.high >= 1.0;
+        assert_int_equal(timing.ratio.processes, ROUNDS);
+    }
+    assert_true(held * 100 >= 93 * RUNS && held * 100 <= 98 * RUNS);
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -87,6 +163,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_who_waits_for_a_core_is_not_slower, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_device_of_its_own, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_process_decides, set_up, tear_down),
+        cmocka_unit_test(test_rounds_are_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,10 @@ static void fill(struct timing *timing, size_t count, double a_ns, double b_ns)
 {
     struct random random;
     random_init(&random, 7);
-    *timing = (struct timing){.limits = {10, PAIRS_MOST, UINT64_C(1) << 50, 0.01, 0.0},
+    *timing = (struct timing){.limits = {.pairs_least = 10,
+                                         .pairs_most = PAIRS_MOST,
+                                         .budget_ns = UINT64_C(1) << 50,
+                                         .narrow = 0.01},
                               .started_ns = clock_now_ns()};
     for (size_t i = 0; i < count; i++)
         timing->samples[timing->count++] =
@@ -166,8 +169,8 @@ static void test_when_it_is_enough(void **state)
     assert_false(timing_enough(&timing)); /* never below the least */
     fill(&timing, 20, 1.1e6, 1e6);
     assert_true(timing_enough(&timing)); /* narrow */
-    for (size_t i = 0; i < timing.count; i += 2)
-        timing.samples[i].b_ns *= 1.5;
+    for (size_t i = 0; i < timing.count; i++)
+        timing.samples[i].b_ns *= i % 4 < 2 ? 1.5 : 1.0;
     assert_false(timing_enough(&timing));
     timing.timed_ns = timing.limits.budget_ns;
     assert_true(timing_enough(&timing)); /* no more time */
@@ -181,7 +184,7 @@ static void test_when_it_is_enough(void **state)
 
 /* --- machines, simulated: what is said of a kernel that is known to be as fast, or not --- */
 
-enum { EVALUATIONS = 400, SIMULATED_PAIRS = 24 };
+enum { EVALUATIONS = 400, SIMULATED_PAIRS = 32, OF_ROUND = 4 };
 
 /* What a machine makes of one call: `others` of its time it waits for other programs, which the
  * scheduler's account shows or does not; `state` is what one moment leaves to the next. */
@@ -285,11 +288,12 @@ static enum finding simulate(const struct machine *machine, struct random *rando
 {
     static const double a_ns = 5e6;
     struct baseline baseline = {.name = "simulated"};
-    struct timing timing = {.baseline = &baseline, .shared = ratio > 5.0};
+    struct timing timing = {.baseline = &baseline, .shared = ratio > 5.0, .by_rounds = true};
     double state = 0.0;
     size_t shared_most = 2 + (size_t)random_below(random, 4);
     for (size_t i = 0; i < SIMULATED_PAIRS; i++) {
-        struct sample sample = {.distribution = (enum distribution)(i % DRAW_RANDOM_COUNT)};
+        struct sample sample = {.distribution = (enum distribution)(i % DRAW_RANDOM_COUNT),
+                                .round = i / OF_ROUND};
         bool a_first = i % 2 == 0, disturbed = false;
         for (int turn = 0; turn < 2; turn++) {
             bool is_a = (turn == 0) == a_first;

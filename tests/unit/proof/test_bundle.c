@@ -196,7 +196,7 @@ static struct evaluation figure(double median, double low, double high, enum fin
 {
     struct evaluation evaluation = evaluation_empty();
     evaluation.verdict = VERDICT_KERNEL;
-    evaluation.speedup = (struct interval){median, low, high, 20};
+    evaluation.speedup = (struct interval){median, low, high, 20, 0};
     evaluation.finding = finding;
     evaluation.baseline = "naive";
     evaluation.device = "{\"cpu\": \"A\", \"cores\": 2}";

@@ -125,7 +125,7 @@ static void tells_a_tune_and_islands(void **state)
                                    .speedup = 2,
                                    .low = 1.9,
                                    .high = 2.1};
-    const struct interval two = {2, 1.9, 2.1, 20};
+    const struct interval two = {2, 1.9, 2.1, 20, 0};
     const struct tuning_rung rung = {"M=7", false, true, "", "naive", two, two, FINDING_FASTER, ""};
     const struct tuning tuning = {.run = "r1",
                                   .strategy = "random",

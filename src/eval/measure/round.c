@@ -1,0 +1,56 @@
+/* eval/measure/round: a process keeps the luck of its layout, its pages and its core for life, and
+ * two of the same kernel differ by more than the calls of one do. So timing goes in rounds where a
+ * process's luck counts: each has a fresh process of the candidate and one of the baseline, and
+ * takes part in the interval as one unit. */
+#include "eval/measure/timing.h"
+
+enum { PAIRS_OF_ROUND = 4, PAIRS_TO_SETTLE = 4, ROUNDS_OF_SLOW = 5 };
+#define UNNOTICED_NS 1e9 /* a call that takes longer does not notice cold pages */
+
+/* Where calls are so long that the least number of rounds would take more than the budget, there
+ * are fewer, with a block in each behind one pair to get warm, all in one slot. */
+static bool is_slow(const struct timing *timing, double a_ns)
+{
+    const struct limits *limits = &timing->limits;
+    double pair_ns = timing->bench->estimate_ns + (a_ns > 0.0 ? a_ns : timing->bench->estimate_ns);
+    return pair_ns * (double)((PAIRS_OF_ROUND + PAIRS_TO_SETTLE) * limits->rounds_least) >
+           (double)limits->budget_ns;
+}
+
+void rounds_plan(struct timing *timing, double a_ns)
+{
+    struct limits *limits = &timing->limits;
+    timing->by_rounds = limits->rounds_least > 0 && !timing->bench->by_device;
+    if (!timing->by_rounds)
+        limits->rounds_least = 0;
+    timing->slow = timing->by_rounds && is_slow(timing, a_ns);
+    timing->bench->one_slot = timing->slow;
+    timing->bench->settles = timing->by_rounds && !timing->shared;
+    timing->settling = !timing->bench->settles ? 0
+                       : timing->slow          ? a_ns < UNNOTICED_NS
+                                               : PAIRS_TO_SETTLE;
+    timing->pairs_of_round = timing->slow ? BLOCK_PAIRS : PAIRS_OF_ROUND;
+    if (timing->slow && limits->rounds_least > ROUNDS_OF_SLOW)
+        limits->rounds_least = ROUNDS_OF_SLOW;
+}
+
+bool round_is_over(const struct timing *timing)
+{
+    return timing->by_rounds && (timing->rounds == 0 || timing->in_round >= timing->pairs_of_round);
+}
+
+/* What computes in a process that takes seconds to start, as NumPy does, keeps it. */
+static bool is_renewed(const struct timing *timing)
+{
+    return timing->baseline != NULL && timing->baseline->artifact != NULL && !timing->shared;
+}
+
+void round_begin(struct timing *timing)
+{
+    struct bench *bench = timing->bench;
+    bench_close(bench); /* and so the twin's and the rival's, which are as old as its */
+    if (timing->rounds > 0 && is_renewed(timing)) /* the first one's is fresh */
+        baseline_close(bench->session, timing->baseline);
+    timing->rounds++;
+    timing->in_round = 0;
+}
