@@ -32,6 +32,20 @@ static void print_interval_time(const char *label, const struct interval *interv
             words_time_in(interval->high, interval->low, interval->high, high), samples, processes);
 }
 
+/* What a call takes that does nothing. */
+static void print_call(const struct evaluation *evaluation, FILE *out)
+{
+    const struct interval *call = &evaluation->call_ns;
+    char median[32], low[32], high[32];
+    if (call->samples == 0)
+        return;
+    fprintf(out, "  %-10s a call itself takes %s (95 %%: %s to %s), %s\n", "call",
+            words_time_in(call->median, call->low, call->high, median),
+            words_time_in(call->low, call->low, call->high, low),
+            words_time_in(call->high, call->low, call->high, high),
+            evaluation->call_taken ? "taken off" : "which is in all of these times");
+}
+
 static void print_roofline(const struct value *roof, FILE *out)
 {
     if (!roof)
@@ -185,6 +199,7 @@ void print_evaluation_of(const struct evaluation *evaluation, const char *name, 
         print_details(evaluation->details, evaluation->reason, name, out);
     print_interval_time("time", &evaluation->time_ns, out);
     print_interval_time("hot", &evaluation->hot_ns, out);
+    print_call(evaluation, out);
     if (evaluation->baseline_ns.samples) {
         print_interval_time("baseline", &evaluation->baseline_ns, out);
         const char *finding = finding_name(evaluation->finding);

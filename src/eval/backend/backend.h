@@ -1,6 +1,6 @@
 /* eval/backend: what a backend gives the worker; one const table each (src/cli/options/backends.c).
- * A build is two steps, so that the compiler runs on the worker's loop (loop/process) and the rest
- * on its measuring thread. */
+ * A build is two steps: the compiler runs on the worker's loop, the rest on its measuring thread.
+ */
 #pragma once
 
 #include "base/buf.h"
@@ -71,6 +71,7 @@ struct backend {
                  const struct candidate *candidate, const struct names *tune,
                  const struct baseline_spec *baseline, enum build_flavour flavour,
                  const char *folder, struct build *build, struct err *err);
+    void (*empty)(const struct problem *problem, struct buf *source); /* does nothing; or NULL */
     /* Whether a candidate's BUILD_MAIN takes less than its build for all shapes. NULL: no look. */
     bool (*narrows)(const struct candidate *candidate);
     /* What can be said of a candidate where there is no device, as lines in `words` and as members
@@ -92,8 +93,7 @@ struct backend {
     void (*warm)(const struct lane_facts *lane, const struct region *region);
     /* The same of a runner, before the lane's facts are known but for its device's number. */
     void (*warm_runner)(const struct lane_facts *lane, const struct region *region);
-    /* The same for a first compile in this language; may block, on a thread that lives on. */
-    void (*warm_compiler)(const struct language *language);
+    void (*warm_compiler)(const struct language *language); /* may block, on its own thread */
     /* A profile of what is being checked is wanted: begins what that will wait for, which is ready
      * before anything is timed. NULL: nothing takes that long. */
     void (*warm_profile)(const struct lane_facts *lane, const struct region *region);
@@ -142,7 +142,7 @@ struct backend {
     int (*compiler)(int argc, char **argv);
     /* How many devices --devices may name here; ERR_ENVIRONMENT. Blocks. NULL: it has none. */
     int (*count)(struct arena *arena, int *count, struct err *err);
-    /* `twagent doctor`: prints a section of what this machine has for it, blocking. NULL: none. */
+    /* `twagent doctor`: a section of what this machine has for it, blocking. NULL: none. */
     void (*describe)(void);
     /* The same: a line for each thing that is missing, with what it costs, once it was described.
      * `answer`: the lane's; NULL: none could be opened. Returns how many forbid the work. */

@@ -1,7 +1,14 @@
 #include "eval/cpu/compile.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/private.h"
+#include "eval/cpu/source.h"
 #include "eval/cpu/target.h"
+
+static void empty(const struct problem *problem, struct buf *source)
+{
+    source_signature(problem, NULL, source);
+    buf_add_text(source, "\n{\n}\n");
+}
 
 static int open(const struct lane_facts *lane, const struct region *region, const char *artifact,
                 const struct program *program, bool fresh, struct subject **subject,
@@ -56,6 +63,7 @@ const struct backend backend_cpu = {
     .probe = cpu_probe,
     .ready = cpu_ready,
     .build = cpu_build,
+    .empty = empty,
     .diagnostics = cpu_diagnostics,
     .open = open,
     .sanitize = sanitize,

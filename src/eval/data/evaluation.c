@@ -140,6 +140,11 @@ void evaluation_to_json(const struct evaluation *evaluation, struct json *json)
             json, (const struct interval *)((const char *)evaluation + intervals[i].offset));
     }
     fields_put(FIELDS(last_fields), evaluation, json);
+    if (evaluation->call_ns.samples > 0) {
+        json_key(json, "call_ns");
+        evaluation_put_interval(json, &evaluation->call_ns);
+        json_put_bool(json, "call_taken_off", evaluation->call_taken);
+    }
     if (evaluation->outside)
         json_put_bool(json, "outside", true);
     if (evaluation->left_out != NULL && *evaluation->left_out != '\0')
@@ -245,6 +250,10 @@ int evaluation_from_value(struct arena *arena, const struct value *value,
         if (!take_interval(value_get(value, intervals[i].key),
                            (struct interval *)((char *)&record + intervals[i].offset)))
             return refuse(err, intervals[i].key, "an interval or null");
+    if (value_get(value, "call_ns") != NULL &&
+        !take_interval(value_get(value, "call_ns"), &record.call_ns))
+        return refuse(err, "call_ns", "an interval or null");
+    record.call_taken = value_bool(value, "call_taken_off", false);
     record.outside = value_bool(value, "outside", false);
     record.look_ns = value_real(value, "look_ns", 0.0);
     record.left_out = arena_strdup(arena, value_text(value, "left_out", ""));

@@ -46,6 +46,9 @@ struct evaluation {
     const char *unfit;    /* what the problem's tolerance lets pass, so that this says little; "" */
     const char *unconfined; /* what was missing of the sandbox around it; "" */
     struct interval time_ns, hot_ns, baseline_ns, speedup;
+    struct interval
+        call_ns;          /* what a call itself takes, of an empty kernel; samples 0: not known */
+    bool call_taken;      /* ... off the times and the speed-up; else it is in all of them */
     const char *baseline; /* the name of what speedup is against */
     double spread;        /* A/A: of the one that strays further from itself */
     int64_t checks_passed, checks_total;

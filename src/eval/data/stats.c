@@ -240,7 +240,14 @@ enum finding stats_finding(const struct comparison *comparison)
         return FINDING_FASTER;
     if (speedup->high < 1.0 / (1.0 + margin_of(comparison, comparison->baseline_spread)))
         return FINDING_SLOWER;
-    return stats_resolution(comparison) > resolution_most ? FINDING_NOISY : FINDING_SAME;
+    bool hidden = comparison->too_short || stats_resolution(comparison) > resolution_most;
+    return hidden ? FINDING_NOISY : FINDING_SAME;
+}
+
+bool stats_is_wide(const struct interval *interval)
+{
+    double half = (interval->high - interval->low) / 2.0 / interval->median;
+    return !(half <= resolution_most);
 }
 
 size_t stats_least_claim(const struct comparison *const *comparisons, size_t count)

@@ -36,6 +36,7 @@ struct comparison { /* a candidate with what it is timed against */
     double spread;           /* A/A: of whichever of the two strays further from itself */
     double baseline_spread;  /* the baseline's own, in which the candidate has no hand */
     size_t baseline_samples; /* that the speed-up stands on */
+    bool too_short; /* next to what a call itself takes: a difference may be hidden in it */
 };
 
 /* What a comparison shows; docs/timing-and-statistics.md has the rules. FINDING_NONE: nothing was
@@ -46,5 +47,6 @@ enum finding stats_finding(const struct comparison *comparison);
 size_t stats_least_claim(const struct comparison *const *comparisons, size_t count);
 /* The smallest speed-up that would have been called one, less 1: 0.05 is 1.05x. */
 double stats_resolution(const struct comparison *comparison);
+bool stats_is_wide(const struct interval *interval); /* alone: 1.25x cannot be seen */
 const char *finding_name(enum finding finding); /* "faster", ..., "too noisy to say"; "" for none */
 enum finding finding_of(const char *name);      /* FINDING_NONE for any other text */

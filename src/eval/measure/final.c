@@ -107,7 +107,7 @@ static int measure_baseline(struct bench *bench, struct baseline *baseline, stru
         timing_limits(bench, &timing.limits);
         if (timing_run(&timing, err) != 0)
             return -1;
-        baseline_remember(baseline, timing.a.median);
+        baseline_remember(baseline, timing_whole_a(&timing));
         a = timing.a;
         against = timing_comparison(&timing);
         against.spread = fmax(against.spread, evaluation->spread);
@@ -187,7 +187,8 @@ static int measure_hot(struct bench *bench, struct err *err)
     struct session *session = bench->session;
     struct arrangement arrangement;
     struct outcome outcome;
-    double samples[HOT_CALLS];
+    const struct evaluation *evaluation = bench->evaluation;
+    double samples[HOT_CALLS], call_ns = evaluation->call_taken ? evaluation->call_ns.median : 0.0;
     size_t count = 0;
     bench_close(bench);
     if (bench_open(bench, err) != 0)
@@ -206,7 +207,7 @@ static int measure_hot(struct bench *bench, struct err *err)
         if (!call_verify(bench, set, &arrangement))
             return 0;
         if (i > 0)
-            samples[count++] = (double)outcome.elapsed_ns;
+            samples[count++] = fmax((double)outcome.elapsed_ns - call_ns, 1.0);
     }
     stats_interval(samples, count, &bench->evaluation->hot_ns);
     if (!bench->by_device) { /* of one process, whose luck these calls do not show */

@@ -58,9 +58,41 @@ bool quiet_wait(struct bench *bench, const struct timing *timing)
     return quiet;
 }
 
+/* A larger shape, by its largest dim: what would be left there is twice what a call takes. */
+static const char *larger_shape(const struct bench *bench, double factor)
+{
+    const struct names *dims = &bench->session->shapes[0].dims;
+    size_t largest = 0;
+    for (size_t i = 1; i < dims->count; i++)
+        largest = dims->number[i] > dims->number[largest] ? i : largest;
+    if (dims->count == 0)
+        return "";
+    return arena_printf(bench->arena, ", as at %s=%.0f", dims->name[largest],
+                        factor * (double)dims->number[largest]);
+}
+
+static const char *short_words(const struct bench *bench)
+{
+    const struct evaluation *evaluation = bench->evaluation;
+    const struct interval *call = &evaluation->call_ns;
+    double whole = evaluation->time_ns.median, width = call->high - call->low;
+    double left = fmax(fmax(whole - call->median, width / 2.0), whole / 100.0), factor = 2.0;
+    while (factor * left < 2.0 * call->median)
+        factor *= 2.0;
+    return arena_printf(
+        bench->arena,
+        "too short to tell at this shape: a call itself takes %.3g us (%.3g to %.3g) "
+        "of the kernel's %.3g us, and a difference in the rest would not show; "
+        "about %.0f times the work would do%s",
+        call->median / 1e3, call->low / 1e3, call->high / 1e3, whole / 1e3, factor,
+        larger_shape(bench, factor));
+}
+
 const char *quiet_words(struct bench *bench, const struct comparison *comparison)
 {
     const struct session *session = bench->session;
+    if (comparison->too_short)
+        return short_words(bench);
     double own = comparison->spread, of_baseline = comparison->baseline_spread;
     const char *seen = isfinite(stats_resolution(comparison))
                            ? arena_printf(bench->arena, "nothing under %.2fx would show",

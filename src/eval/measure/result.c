@@ -2,6 +2,7 @@
 #include "eval/measure/timing.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 
 #include <math.h>
 
@@ -57,7 +58,13 @@ static size_t unit_of(const struct timing *timing, size_t at)
     return timing->by_rounds ? timing->samples[at].round : at / (block * (blocks > 0 ? blocks : 1));
 }
 
-static void gather(const struct timing *timing, struct columns *columns)
+/* Where little is left beside what a call itself takes, less than a hundredth is no time at all. */
+static double without(double ns, double call_ns)
+{
+    return fmax(ns - call_ns, ns / 100.0);
+}
+
+static void gather(const struct timing *timing, double call_ns, struct columns *columns)
 {
     columns->all = !leaves_out(timing);
     columns->count = 0;
@@ -67,16 +74,18 @@ static void gather(const struct timing *timing, struct columns *columns)
             continue;
         size_t at = columns->count++;
         double a = timing->shared ? shared_a(timing, sample->chunk) : sample->a_ns;
+        double b = without(sample->b_ns, call_ns);
+        a = without(a, call_ns);
         double a_delay_ns = sample->disturbed ? sample->a_delay_ns : 0.0;
         double b_delay_ns = sample->disturbed ? sample->b_delay_ns : 0.0;
         columns->a[at] = a;
-        columns->b[at] = sample->b_ns;
+        columns->b[at] = b;
         columns->distribution[at] = sample->distribution;
         columns->unit[at] = unit_of(timing, i);
         columns->disturbed[at] = sample->disturbed;
-        columns->ratio[at] = a / sample->b_ns;
-        columns->least[at] = undelayed(a, a_delay_ns) / sample->b_ns;
-        columns->most[at] = a / undelayed(sample->b_ns, b_delay_ns);
+        columns->ratio[at] = a / b;
+        columns->least[at] = undelayed(a, a_delay_ns) / b;
+        columns->most[at] = a / undelayed(b, b_delay_ns);
     }
 }
 
@@ -102,17 +111,19 @@ static double neighbours(const double *samples, const enum distribution *distrib
 
 /* With a few A samples for many of B, an interval over their ratios would know nothing of A's own
  * noise: it is widened to what A's extremes, this time or lately, would have given. */
-static void widen(struct timing *timing)
+static void widen(struct timing *timing, double call_ns)
 {
     double least = INFINITY, most = 0.0;
     for (size_t i = 0; i < timing->a_count; i++) {
-        least = fmin(least, undelayed(timing->a_ns[i], timing->a_delay_ns[i]));
-        most = fmax(most, timing->a_ns[i]);
+        double a = without(timing->a_ns[i], call_ns);
+        least = fmin(least, undelayed(a, timing->a_delay_ns[i]));
+        most = fmax(most, a);
     }
     const struct baseline *baseline = timing->baseline;
     for (size_t i = 0; timing->a_count < 3 && i < HISTORY_SHOWN && i < baseline->history_count;
          i++) {
-        double past = baseline->history[(baseline->history_count - 1 - i) % HISTORY_MOST];
+        double past =
+            without(baseline->history[(baseline->history_count - 1 - i) % HISTORY_MOST], call_ns);
         least = fmin(least, past);
         most = fmax(most, past);
     }
@@ -170,10 +181,18 @@ static double spread_of_few(const double *samples, size_t count)
     return count < 2 ? 0.0 : (most - least) / (most + least);
 }
 
-void timing_results(struct timing *timing)
+static void shared_interval(struct timing *timing, double call_ns)
+{
+    double a_ns[SHARED_MOST];
+    for (size_t i = 0; i < timing->a_count; i++)
+        a_ns[i] = without(timing->a_ns[i], call_ns);
+    stats_interval(a_ns, timing->a_count, &timing->a);
+}
+
+static void results_without(struct timing *timing, double call_ns)
 {
     struct columns columns;
-    gather(timing, &columns);
+    gather(timing, call_ns, &columns);
     timing->used = columns.count;
     if (columns.count == 0)
         return;
@@ -182,10 +201,12 @@ void timing_results(struct timing *timing)
     double of_b = neighbours(columns.b, columns.distribution, columns.count), of_a;
     if (timing->shared) {
         if (timing->a_count > 0)
-            stats_interval(timing->a_ns, timing->a_count, &timing->a);
+            shared_interval(timing, call_ns);
         else
             stats_grouped(columns.a, columns.unit, columns.count, &timing->a);
-        widen(timing);
+        widen(timing, call_ns);
+        if (timing->a.samples == 1) /* one call of it says nothing of the next */
+            timing->a.low = timing->a.high = NAN;
         of_a = fmax(neighbours(timing->a_ns, timing->a_distribution, timing->a_count),
                     timing->a_count <= SPREAD_LEAST ? spread_of_few(timing->a_ns, timing->a_count)
                                                     : 0.0);
@@ -199,10 +220,52 @@ void timing_results(struct timing *timing)
     timing->spread = fmax(of_a, of_b);
 }
 
+static double least(double one, double other)
+{
+    return one < other ? one : other;
+}
+
+static void widen_by(struct interval *interval, const struct interval *other)
+{
+    interval->low = least(interval->low, other->low);
+    interval->high = -least(-interval->high, -other->high);
+}
+
+/* What a call itself takes is known to an interval, too, by whose ends all others are widened.
+ * Where that leaves nothing to be told by, nothing is taken off. */
+void timing_results(struct timing *timing)
+{
+    struct interval call;
+    results_without(timing, 0.0);
+    empty_interval(timing, &call);
+    timing->call = call;
+    if (timing->used == 0 || !stats_has_ends(&call))
+        return;
+    struct timing *other = MEM_NEW(struct timing);
+    *other = *timing;
+    results_without(other, call.median);
+    struct timing net = *other;
+    for (int end = 0; end < 2; end++) {
+        results_without(other, end == 0 ? call.low : call.high);
+        widen_by(&net.a, &other->a);
+        widen_by(&net.b, &other->b);
+        widen_by(&net.ratio, &other->ratio);
+    }
+    mem_free(other);
+    net.call_taken = !stats_is_wide(&net.ratio);
+    if (net.call_taken)
+        *timing = net;
+}
+
+double timing_whole_a(const struct timing *timing)
+{
+    return timing->a.median + (timing->call_taken ? timing->call.median : 0.0);
+}
+
 double timing_stray(const struct timing *timing)
 {
     struct columns columns;
-    gather(timing, &columns);
+    gather(timing, timing->call_taken ? timing->call.median : 0.0, &columns);
     return columns.count == 0 ? 1.0 : stats_spread(columns.ratio, columns.count);
 }
 
@@ -212,17 +275,20 @@ struct comparison timing_comparison(const struct timing *timing)
     size_t known = timing->shared ? timing->a_count : timing->used;
     if (timing->shared && baseline != NULL)
         known += baseline->history_count < HISTORY_SHOWN ? baseline->history_count : HISTORY_SHOWN;
+    /* Where whole calls cannot be told apart it is noise. */
+    bool hidden = timing->call.samples > 0 && !timing->call_taken && !stats_is_wide(&timing->ratio);
     return (struct comparison){.speedup = timing->ratio,
                                .spread = timing->spread,
                                .baseline_spread = timing->a_spread,
-                               .baseline_samples = known};
+                               .baseline_samples = known,
+                               .too_short = hidden};
 }
 
 bool timing_enough(struct timing *timing)
 {
     struct columns columns;
     struct interval ratio;
-    gather(timing, &columns);
+    gather(timing, 0.0, &columns);
     if (timing->count < timing->limits.pairs_least ||
         timing->rounds < timing->limits.rounds_least ||
         (timing->by_rounds && timing->in_round < timing->pairs_of_round))

@@ -24,11 +24,12 @@ void rounds_plan(struct timing *timing, double a_ns)
     if (!timing->by_rounds)
         limits->rounds_least = 0;
     timing->slow = timing->by_rounds && is_slow(timing, a_ns);
-    timing->bench->one_slot = timing->slow;
     timing->bench->settles = timing->by_rounds && !timing->shared;
+    timing->bench->one_slot = timing->slow && timing->bench->settles;
     timing->settling = !timing->bench->settles ? 0
                        : timing->slow          ? a_ns < UNNOTICED_NS
                                                : PAIRS_TO_SETTLE;
+    timing->with_empty = empty_is_wanted(timing, a_ns);
     timing->pairs_of_round = timing->slow ? BLOCK_PAIRS : PAIRS_OF_ROUND;
     if (timing->slow && limits->rounds_least > ROUNDS_OF_SLOW)
         limits->rounds_least = ROUNDS_OF_SLOW;

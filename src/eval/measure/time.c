@@ -201,12 +201,13 @@ bool timing_far_behind(struct timing *timing)
     bool calm = timing->count >= timing->disturbed + DROP_AFTER;
     if (timing->limits.best_ns <= 0.0 || (!calm && timing->count < DROP_DISTURBED))
         return false;
-    timing->far_behind = fastest_b(timing) > far_behind * timing->limits.best_ns;
+    double call_ns = empty_so_far(timing); /* taken off the best one, and in these */
+    timing->far_behind = fastest_b(timing) > far_behind * (timing->limits.best_ns + call_ns);
     return timing->far_behind;
 }
 
 static void add_sample(struct timing *timing, const struct set *set, const struct outcome *a,
-                       const struct outcome *b)
+                       const struct outcome *b, double call_ns)
 {
     if (timing->settles)
         return;
@@ -216,6 +217,7 @@ static void add_sample(struct timing *timing, const struct set *set, const struc
                                                        .b_delay_ns = (double)b->delay_ns,
                                                        .chunk = timing->a_count,
                                                        .round = timing->rounds,
+                                                       .call_ns = call_ns,
                                                        .disturbed = a->disturbed || b->disturbed,
                                                        .distribution = set->distribution};
     timing->disturbed += a->disturbed || b->disturbed;
@@ -228,6 +230,7 @@ static int take_pair(struct timing *timing, bool a_first, struct err *err)
     struct arrangement arrangement = {0};
     struct set *set;
     struct outcome a = {0}, b = {0};
+    double call_ns;
     if (next_set(timing, &set, &arrangement, err) != 0)
         return -1;
     if (set == NULL) /* there is a verdict already */
@@ -241,7 +244,9 @@ static int take_pair(struct timing *timing, bool a_first, struct err *err)
     }
     if (bench->ended)
         return 0;
-    add_sample(timing, set, &a, &b);
+    if (empty_call(timing, &arrangement, &call_ns, err) != 0)
+        return -1;
+    add_sample(timing, set, &a, &b, call_ns);
     return 0;
 }
 
@@ -257,6 +262,8 @@ static int next_round(struct timing *timing, struct err *err)
     int status = timing->rounds % 2 == 0 ? bench_open(bench, err) : 0;
     if (status == 0 && !bench->ended && timing->baseline != NULL)
         status = baseline_ready(bench->session, timing->baseline, err);
+    if (status == 0 && !bench->ended)
+        status = empty_open(timing, err);
     timing->settles = true;
     for (size_t i = 0; i < timing->settling && status == 0 && !bench->ended; i++) {
         bench->slot_forced = i < SLOTS;
@@ -294,14 +301,18 @@ static int take_b(struct timing *timing, struct arrangement *arrangement, struct
     struct bench *bench = timing->bench;
     struct set *set;
     struct outcome outcome, none = {0};
+    double call_ns;
     if (next_set(timing, &set, arrangement, err) != 0)
         return -1;
     if (bench->ended)
         return 0;
     if (call_b(timing, set, arrangement, &outcome, err) != 0)
         return -1;
-    if (!bench->ended)
-        add_sample(timing, set, &none, &outcome);
+    if (bench->ended)
+        return 0;
+    if (empty_call(timing, arrangement, &call_ns, err) != 0)
+        return -1;
+    add_sample(timing, set, &none, &outcome, call_ns);
     return 0;
 }
 
@@ -362,6 +373,7 @@ int timing_run(struct timing *timing, struct err *err)
     rounds_plan(timing, a_ns);
     int status = timing->shared ? run_shared(timing, a_ns, err) : run_paired(timing, err);
     bench->one_slot = bench->settles = false;
+    empty_close(timing);
     if (status == 0 && !bench->ended)
         timing_results(timing);
     return status;
@@ -380,6 +392,8 @@ void timing_record(const struct timing *timing)
     evaluation->baseline_ns = timing->a;
     evaluation->speedup = timing->ratio;
     evaluation->spread = timing->spread;
+    evaluation->call_ns = timing->call;
+    evaluation->call_taken = timing->call_taken;
     evaluation->timed_samples = (int64_t)timing->used;
     evaluation->dropped_samples = (int64_t)(timing->count - timing->used);
     evaluation->dropped = timing->far_behind;
@@ -401,11 +415,11 @@ static bool baseline_drifted(const struct timing *timing)
     const struct comparison comparison = timing_comparison(timing);
     struct bench *bench = timing->bench;
     double usual = timing->baseline != NULL ? baseline_median(timing->baseline) : INFINITY;
-    bool drifted = !timing->shared && timing->a.median > 1.1 * usual &&
+    bool drifted = !timing->shared && timing_whole_a(timing) > 1.1 * usual &&
                    stats_finding(&comparison) == FINDING_FASTER;
     if (drifted && timing->baseline != NULL)
         bench_note(bench, "baseline %s took %.0f us, %.0f us earlier in the session",
-                   timing->baseline->name, timing->a.median / 1e3, usual / 1e3);
+                   timing->baseline->name, timing_whole_a(timing) / 1e3, usual / 1e3);
     return drifted;
 }
 
@@ -424,8 +438,8 @@ static bool is_doubtful(struct timing *timing)
     const struct comparison comparison = timing_comparison(timing);
     if (timing->far_behind)
         return false;
-    return baseline_drifted(timing) ||
-           (stats_finding(&comparison) == FINDING_NOISY && quiet_wait(timing->bench, timing));
+    return baseline_drifted(timing) || (stats_finding(&comparison) == FINDING_NOISY &&
+                                        !comparison.too_short && quiet_wait(timing->bench, timing));
 }
 
 int measure_time(struct bench *bench, struct err *err)
@@ -454,7 +468,7 @@ int measure_time(struct bench *bench, struct err *err)
     if (again)
         bench_note(bench, "measured a second time, which is what counts");
     if (baseline != NULL && (timing.shared ? timing.a_count > 0 : timing.count > 0))
-        baseline_remember(baseline, timing.a.median);
+        baseline_remember(baseline, timing_whole_a(&timing));
     timing_record(&timing);
     bench->timed = true;
     return 0;

@@ -19,6 +19,7 @@ struct sample {
     double a_delay_ns, b_delay_ns; /* of them: ready to run while others had the core */
     size_t chunk;                  /* shared: how many A samples came before it */
     size_t round;
+    double call_ns; /* of a kernel that does nothing, called next; NaN, 0: not known */
     bool disturbed; /* something else ran on the cores meanwhile */
     enum distribution distribution;
 };
@@ -34,6 +35,8 @@ struct timing {
     bool shared, far_behind;
     size_t count, a_count, disturbed;
     bool by_rounds, slow; /* round.c; slow: a few rounds, each in one slot */
+    bool with_empty;
+    struct subject *empty; /* does nothing; of this round */
     size_t rounds, in_round, pairs_of_round, settling;
     bool settles; /* the first `settling` pairs of a round do not count */
     struct sample samples[PAIRS_MOST];
@@ -45,7 +48,18 @@ struct timing {
     size_t used; /* samples that the intervals stand on */
     struct interval a, b, ratio;
     double spread, a_spread; /* of whichever strays further from itself, and A's own */
+    struct interval call;    /* what a call itself takes; samples 0: not known */
+    bool call_taken;         /* off all of these; not where too little would be left */
 };
+
+/* --- empty.c --- */
+bool empty_is_wanted(const struct timing *timing, double a_ns);  /* builds it, where it is */
+int empty_open(struct timing *timing, struct err *err) MUST_USE; /* a fresh process */
+void empty_close(struct timing *timing);
+int empty_call(struct timing *timing, const struct arrangement *arrangement, double *call_ns,
+               struct err *err) MUST_USE;
+double empty_so_far(const struct timing *timing); /* 0: not known */
+void empty_interval(const struct timing *timing, struct interval *call);
 
 /* --- round.c --- */
 void rounds_plan(struct timing *timing, double a_ns); /* A takes as long, or 0: as B does */
@@ -60,6 +74,7 @@ bool timing_enough(struct timing *timing);
 bool timing_far_behind(struct timing *timing);   /* it is dropped */
 void timing_record(const struct timing *timing); /* these samples are the evaluation's */
 struct comparison timing_comparison(const struct timing *timing); /* of the results */
+double timing_whole_a(const struct timing *timing); /* A's median with what a call itself takes */
 /* Of an A/A run: how far its ratio strays from 1. What disturbed samples may hide widens the
  * speed-up's own interval, and does not count again here. */
 double timing_stray(const struct timing *timing);

@@ -102,6 +102,8 @@ struct session {
     struct wide *wide;         /* sets/wide.c; NULL: none, or not yet */
     bool wide_over;            /* it was tried, and is not to be believed */
     struct costs costs;
+    const char *empty; /* artifact of a kernel that does nothing; NULL: none. measure/empty.c */
+    bool empty_tried;
     struct bench *bench; /* the candidate between session_check() and session_finish() */
 };
 

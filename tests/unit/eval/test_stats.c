@@ -65,7 +65,7 @@ static const struct luck {
     double between, within, disturbed;
 } lucks[] = {{0.0, 0.01, 0.0}, {0.01, 0.01, 0.0}, {0.03, 0.003, 0.0}, {0.01, 0.01, 1.0}};
 
-enum { OF_UNIT = 4, UNITS_TRIED = 20, TRIALS = 2000 };
+enum { OF_UNIT = 4, UNITS_TRIED = 20, TRIALS = 1000 };
 
 static size_t draw_ratios(struct random *random, const struct luck *luck, size_t units,
                           double *ratios, size_t *unit)
