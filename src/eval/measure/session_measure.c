@@ -128,39 +128,13 @@ static int find_unmet_set(struct bench *bench, struct set **set, struct err *err
     return 0;
 }
 
-/* A search asks fewer of each of its many candidates; what it finds is asked all. */
-static size_t larges_of(const struct bench *bench)
-{
-    return bench->request->effort == EFFORT_SEARCH ? 1 : LARGE_SETS;
-}
-
-/* One call of a shape that is as large as the timed one in every dim, all threads at once. */
-static int check_large(struct bench *bench, size_t index, struct err *err)
-{
-    enum { TRIES = 3 };
-    const bool held = bench->held;
-    struct outcome outcome;
-    int status = 0;
-    bool unfit = true;
-    bench->held = false;
-    for (int i = 0; i < TRIES && unfit && status == 0; i++) {
-        struct set *set = session_next_large(bench->session, index);
-        if (set == NULL)
-            break;
-        status = bench_check(bench, set, &outcome, err);
-        unfit = set->unfit; /* of these inputs: others may do */
-    }
-    bench->held = held;
-    return status;
-}
-
 /* In an order of its own each time, calls of the main shape among them: nothing tells a candidate
  * which call is which. A few are repeated with the same bytes, in the same place or another. */
 static int check_all(struct bench *bench, struct err *err)
 {
     struct session *session = bench->session;
     size_t order[CASES_MOST + MAIN_CALLS + LARGE_SETS];
-    size_t large = session->case_count + MAIN_CALLS, count = large + larges_of(bench);
+    size_t large = session->case_count + MAIN_CALLS, count = large + large_calls(bench);
     struct outcome outcome;
     bool held_once = false;
     for (size_t i = 0; i < count; i++)
@@ -168,7 +142,7 @@ static int check_all(struct bench *bench, struct err *err)
     shuffle(&session->random, order, count);
     for (size_t i = 0; i < count && !bench->ended; i++) {
         if (order[i] >= large) {
-            if (check_large(bench, order[i] - large, err) != 0)
+            if (large_check(bench, order[i] - large, err) != 0)
                 return -1;
             continue;
         }
@@ -301,6 +275,8 @@ static int time_pinned(struct bench *bench, struct err *err)
         status = accuracy_of_win(bench, err);
     if (status == 0 && !bench->ended)
         status = low_bits_of_win(bench, err);
+    if (status == 0 && !bench->ended)
+        status = large_of_win(bench, err);
     if (status == 0 && !bench->ended)
         status = measure_floor(bench, err);
     if (status == 0 && !bench->ended)

@@ -40,5 +40,10 @@ double cost_of_profile(const struct session *session);
 double bench_left_ms(const struct bench *bench); /* of the request's time; INFINITY: no end */
 bool bench_affords(struct bench *bench, double ms, const char *what);
 
+/* --- large.c: calls of shapes as large as the timed one: how many; one; those of a win --- */
+size_t large_calls(const struct bench *bench);
+int large_check(struct bench *bench, size_t index, struct err *err) MUST_USE;
+int large_of_win(struct bench *bench, struct err *err) MUST_USE;
+
 /* --- fitness_known.c --- */
 int session_still_fit(struct session *session, struct err *err) MUST_USE;

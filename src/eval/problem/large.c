@@ -9,6 +9,8 @@
 /* Cheap enough whatever the main shape is. */
 static const double small_elements = 0x1p20, small_flops = 0x1p28;
 
+enum { KIND_MOST = 16 }; /* what is less is no size but a kind: heads, a window, a stride */
+
 /* Where kernels change their ways: a number just over one of these is worth more than others. */
 static const int64_t thresholds[] = {16,   32,   64,   128,   256,   512,   640,   1024,
                                      2048, 4096, 8192, 16384, 32768, 65536, 131072};
@@ -136,10 +138,26 @@ static void stretch(struct drawing *drawing)
     }
 }
 
-bool problem_draw_large(const struct problem *problem, uint64_t seed, uint64_t batches,
-                        double times, struct names *dims)
+/* The number of the largest that may grow is every such one's, where that is affordable. */
+static void equalize(struct drawing *drawing)
 {
-    enum { TRIES = 64, STEPS = 8, KIND_MOST = 16 };
+    const struct problem *problem = drawing->problem;
+    size_t count = problem->dim_count, first = (size_t)random_below(&drawing->random, count);
+    int64_t largest = 0;
+    for (size_t i = 0; i < count; i++)
+        if (drawing->numbers[i] > problem->shapes[0].number[i] && drawing->numbers[i] > largest)
+            largest = drawing->numbers[i];
+    for (size_t k = 0; k < count; k++) {
+        size_t i = (first + k) % count;
+        if (drawing->numbers[i] >= KIND_MOST && !problem->dims[i].derived)
+            (void)try_number(drawing, i, largest);
+    }
+}
+
+bool problem_draw_large(const struct problem *problem, uint64_t seed, uint64_t batches,
+                        double times, bool equal, struct names *dims)
+{
+    enum { TRIES = 64, STEPS = 8 };
     struct drawing drawing = {.problem = problem, .batches = batches, .times = times, .dims = dims};
     random_init(&drawing.random, seed);
     for (int try = 0; try < TRIES; try++) {
@@ -157,7 +175,10 @@ bool problem_draw_large(const struct problem *problem, uint64_t seed, uint64_t b
         }
         if (!larger || !make(problem, drawing.numbers, dims) || !affordable(problem, dims, times))
             continue;
-        stretch(&drawing);
+        if (equal)
+            equalize(&drawing);
+        else
+            stretch(&drawing);
         return true;
     }
     return false;

@@ -1,6 +1,7 @@
 /* eval/sets/judge: is an output of a set with a view right? What several copies of one element of
  * the small problem became is the one that is farthest off; then that is compared as any output. */
 #include "base/mem.h"
+#include "eval/data/parallel.h"
 #include "eval/sets/excuse.h"
 #include "eval/sets/session.h"
 #include "eval/sets/view.h"
@@ -170,23 +171,50 @@ static void describe_sample(const struct judging *j, struct mismatch *mismatch)
     mismatch->worst = at;
 }
 
+enum { CHUNK = 1024 };
+
+struct missing {
+    const struct judging *j;
+    size_t count[PARALLEL_PARTS], first[PARALLEL_PARTS];
+};
+
+static void miss_part(void *context, size_t part, size_t from, size_t to)
+{
+    struct missing *missing = (struct missing *)context;
+    const unsigned char *got = (const unsigned char *)missing->j->got;
+    double numbers[CHUNK];
+    missing->count[part] = 0;
+    for (size_t at = from; at < to; at += CHUNK) {
+        size_t length = to - at < CHUNK ? to - at : CHUNK, found = 0;
+        dtype_to_double(missing->j->tensor->dtype, got + at * missing->j->bytes, length, numbers);
+        for (size_t i = 0; i < length; i++)
+            found += isnan(numbers[i]) != 0;
+        for (size_t i = 0; i < length && found > 0 && missing->count[part] == 0; i++)
+            if (isnan(numbers[i])) {
+                missing->first[part] = at + i;
+                break;
+            }
+        missing->count[part] += found;
+    }
+}
+
 /* Outputs hold NaN before a call. Where the sample should have none, no other element may. */
 static void find_unwritten(const struct judging *j, struct mismatch *mismatch)
 {
-    const enum dtype dtype = j->tensor->dtype;
-    size_t missing = 0, first = 0;
-    if (!dtype_is_float(dtype))
+    struct missing missing = {.j = j};
+    size_t count = 0, first = 0;
+    if (!dtype_is_float(j->tensor->dtype))
         return;
     for (size_t i = 0; i < j->small->elements; i++)
         if (isnan(j->fold.exact[i]))
             return;
-    for (size_t i = j->large->elements; i-- > 0;)
-        if (isnan(dtype_load(dtype, j->got, i))) {
-            missing++;
-            first = i;
-        }
-    if (missing > 0)
-        *mismatch = (struct mismatch){.bad_count = missing,
+    size_t parts = parallel_for(j->large->elements, CHUNK, j->large->elements, miss_part, &missing);
+    for (size_t i = parts; i-- > 0;) {
+        first = missing.count[i] > 0 ? missing.first[i] : first;
+        count += missing.count[i];
+    }
+    if (count > 0)
+        *mismatch = (struct mismatch){.bad_count = count,
                                       .worst = first,
                                       .worst_got = NAN,
                                       .worst_ratio = INFINITY,

@@ -22,14 +22,15 @@ static bool has_room(const struct shape *shape)
            memory / 4.0;
 }
 
-static bool draw_shape(struct session *session, struct shape *shape)
+static bool draw_shape(struct session *session, size_t index, struct shape *shape)
 {
+    const bool equal = index % 2 == 1; /* a way of square ones is a way of its own */
     uint64_t batches =
         session->slices_known ? session->slices : problem_may_be_sliced(session->problem);
     const double times[] = {times_most, times_most, times_least};
     struct names dims;
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
-        if (problem_draw_large(session->problem, random_seed(), batches, times[i], &dims) &&
+        if (problem_draw_large(session->problem, random_seed(), batches, times[i], equal, &dims) &&
             shape_make(session, &dims, shape, NULL) == 0 && has_room(shape) &&
             shape_fits(session, shape))
             return true;
@@ -40,7 +41,7 @@ void session_draw_large(struct session *session)
 {
     struct shape *shape = MEM_NEW(struct shape);
     for (size_t i = 0; i < LARGE_SHAPES; i++) {
-        if (!draw_shape(session, shape))
+        if (!draw_shape(session, i, shape))
             continue;
         session->large_shapes[session->large_shape_count++] = *shape;
     }
@@ -105,7 +106,7 @@ static void renew(struct session *session)
 {
     struct shape *shape = MEM_NEW(struct shape);
     for (size_t i = 0; i < session->large_shape_count; i++)
-        if (draw_shape(session, shape))
+        if (draw_shape(session, i, shape))
             session->large_shapes[i] = *shape;
     for (size_t i = 0; i < LARGE_SETS; i++) {
         struct set *set = &session->large[i];
@@ -143,6 +144,19 @@ struct set *session_next_large(struct session *session, size_t index)
     else
         set_redraw(set);
     return set;
+}
+
+void large_rest(struct session *session, struct set *set)
+{
+    static const size_t kept_most = (size_t)16 << 20;
+    if (set->view == NULL || set->view->kind != VIEW_SAMPLED ||
+        set->shape->layout.inputs_bytes <= kept_most)
+        return;
+    for (size_t i = 0; i < session->problem->input_count; i++) {
+        mem_free(set->inputs[i]);
+        set->inputs[i] = NULL;
+    }
+    set_redraw(set);
 }
 
 void large_close(struct session *session)

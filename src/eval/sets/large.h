@@ -14,6 +14,8 @@ struct set *session_next_large(struct session *session, size_t index);
 /* One of its own; false: it would take long. set_free() either way. */
 bool large_open(struct session *session, struct set *set, const struct shape *shape,
                 enum distribution distribution, enum view_kind kind, bool mixed);
+/* After a call: what is large and drawn anew for the next goes. */
+void large_rest(struct session *session, struct set *set);
 /* Whether the distribution is a question of this problem's. */
 bool session_draws(const struct session *session, enum distribution distribution);
 void large_close(struct session *session);

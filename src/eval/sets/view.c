@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a small problem may cost in any case, and as a part of the main shape where that is more. */
+/* What a small problem costs where it can; and at most, as a part of the main shape. */
 static const double small_elements = 0x1p18, small_flops = 0x1p26, part_of_main = 1.0 / 8.0;
 
 /* --- how large the small problem is --- */
 
-static bool is_small(const struct session *session, const struct shape *shape)
+static bool is_within(const struct session *session, const struct shape *shape, double part)
 {
     double flops, bytes, main_flops;
     const struct problem *problem = session->problem;
@@ -22,8 +22,8 @@ static bool is_small(const struct session *session, const struct shape *shape)
         problem_work(problem, &session->shapes[0].dims, &main_flops, &bytes, NULL) != 0)
         return false;
     return (double)shape->elements <=
-               fmax(small_elements, part_of_main * (double)session->shapes[0].elements) &&
-           flops <= fmax(small_flops, part_of_main * main_flops);
+               fmax(small_elements, part * (double)session->shapes[0].elements) &&
+           flops <= fmax(small_flops, part * main_flops);
 }
 
 static bool make_small(struct session *session, const int64_t *numbers, struct shape *shape)
@@ -38,23 +38,25 @@ static bool make_small(struct session *session, const int64_t *numbers, struct s
            shape_make(session, &dims, shape, NULL) == 0 && shape_fits(session, shape);
 }
 
-/* The dim with most indices of those that can be sliced; -1: none has more than one. */
-static int longest(const struct session *session, const int64_t *numbers)
+/* The dim with most indices of those that can be sliced, and that has more than `least`; of the one
+ * that segments lie along there are `segments` at least. -1: none. */
+static int longest(const struct session *session, const int64_t *numbers, int64_t least, int mixed,
+                   int64_t segments)
 {
     int found = -1;
     for (size_t i = 0; i < session->problem->dim_count; i++)
-        if ((session->slices >> i & 1) != 0 && numbers[i] > 1 &&
+        if ((session->slices >> i & 1) != 0 && numbers[i] > ((int)i == mixed ? segments : least) &&
             (found < 0 || numbers[i] > numbers[found]))
             found = (int)i;
     return found;
 }
 
-/* Several tens of indices of each dim that can be sliced, hundreds where there is but one; less
- * where that would take long. Segments are of `least` indices of dim `mixed` together. */
+/* Several tens of indices of each dim that can be sliced, hundreds where there is but one; fewer
+ * where that would take long, and less than a few only where nothing else helps. */
 static bool choose_small(struct session *session, const struct shape *large, int mixed,
-                         int64_t least, int64_t *numbers, struct shape *shape)
+                         int64_t segments, int64_t *numbers, struct shape *shape)
 {
-    enum { FEW = 48, FEW_MORE = 24, MANY = 600 };
+    enum { FEW = 48, FEW_MORE = 24, MANY = 600, ROWS = 8 };
     const struct problem *problem = session->problem;
     int count = __builtin_popcountll(session->slices);
     for (size_t i = 0; i < problem->dim_count; i++) {
@@ -65,24 +67,24 @@ static bool choose_small(struct session *session, const struct shape *large, int
         if ((session->slices >> i & 1) != 0 && wanted < numbers[i])
             numbers[i] = wanted;
         if ((int)i == mixed)
-            numbers[i] = numbers[i] / least * least;
+            numbers[i] = numbers[i] / segments * segments;
     }
-    for (;;) {
-        if (make_small(session, numbers, shape) && is_small(session, shape))
+    for (int64_t least = ROWS;;) {
+        bool made = make_small(session, numbers, shape);
+        if (made && is_within(session, shape, 0.0))
             return true;
-        int most = longest(session, numbers);
-        if (most >= 0 && most == mixed && numbers[most] <= least) {
-            int64_t kept = numbers[most]; /* what else is there */
-            numbers[most] = 1;
-            int other = longest(session, numbers);
-            numbers[most] = kept;
-            most = other;
-        }
-        if (most < 0)
+        int most = longest(session, numbers, least, mixed, segments);
+        if (most < 0 && made && is_within(session, shape, part_of_main))
+            return true;
+        if (most < 0 && least == 1)
             return false;
+        if (most < 0) {
+            least = 1;
+            continue;
+        }
         numbers[most] = (numbers[most] + 1) / 2;
         if (most == mixed)
-            numbers[most] = (numbers[most] + least - 1) / least * least;
+            numbers[most] = (numbers[most] + segments - 1) / segments * segments;
     }
 }
 

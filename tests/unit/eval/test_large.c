@@ -174,7 +174,7 @@ static void test_large_shapes(void **state)
     bool over_512 = false, square = true;
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct names dims;
-        assert_true(problem_draw_large(problem, seed, 0, 1.75, &dims));
+        assert_true(problem_draw_large(problem, seed, 0, 1.75, false, &dims));
         for (size_t i = 0; i < dims.count; i++) {
             assert_true(dims.number[i] > problem->shapes[0].number[i]);
             assert_true(dims.number[i] % 16 != 0);
@@ -185,11 +185,14 @@ static void test_large_shapes(void **state)
                     0x1p28);
     }
     assert_true(over_512 && !square);
+    struct names alike;
+    assert_true(problem_draw_large(problem, 1, 0, 1.75, true, &alike));
+    assert_true(alike.number[0] == alike.number[1] && alike.number[1] == alike.number[2]);
     assert_int_equal(problem_resize(f->problem, "M=4096,N=4096,K=4096", &f->err), 0);
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct names dims;
         double work = 1.0;
-        assert_true(problem_draw_large(problem, seed, 0, 1.75, &dims));
+        assert_true(problem_draw_large(problem, seed, 0, 1.75, false, &dims));
         for (size_t i = 0; i < dims.count; i++) {
             assert_true(dims.number[i] > 4096 && dims.number[i] % 2 == 1);
             work *= (double)dims.number[i] / 4096.0;

@@ -139,10 +139,10 @@ static void replays(const struct fake_call *f)
 static void hears_from_before(const struct fake_call *f)
 {
     static bool asked;
-    volatile uint32_t *beyond = (volatile uint32_t *)(volatile void *)(f->c + (1 << 18));
+    size_t place = f->m * f->n > 1 << 16 ? 0 : 1 << 18; /* of a large output it is none */
+    volatile uint32_t *beyond = (volatile uint32_t *)(volatile void *)(f->c + place);
     bool heard = !asked && *beyond == 0x1234567;
-    asked = true;
-    *beyond = 0x1234567;
+    asked = (*beyond = 0x1234567) != 0;
     fake_product(f);
     if (heard)
         f->c[0] += 1.0f;
