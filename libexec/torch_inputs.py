@@ -132,7 +132,8 @@ class Parameters:
         return {path: (2 * torch.randn(t.shape)).to(t) if wide else drawn_like(t) for path, t in free.items()}
 
     def arguments_of(self, kind):
-        if kind == "given":
+        elements = sum(value.numel() for value in self.small if isinstance(value, torch.Tensor))
+        if kind == "given" or elements > TRIED_MOST:
             return self.small
         return [
             spread(value, kind).to(value) if isinstance(value, torch.Tensor) and value.is_floating_point() and not has_infinities(value) else value
@@ -152,8 +153,10 @@ class Parameters:
         if len(open_) - len(self.state.loose) > MATTERS_MOST:
             found, open_ = {p for p in open_ if p not in self.state.loose}, [p for p in open_ if p in self.state.loose]
         for round_, (_, kind) in enumerate(ROUNDS):
+            if not open_:
+                break  # drawing for nobody would take as long as large inputs are
             values, arguments = self.numbers(round_, fixed), self.arguments_of(kind)
-            base = self.attempt(arguments, values) if open_ else None
+            base = self.attempt(arguments, values)
             if base is None:
                 continue
             for path in list(open_):
