@@ -4,20 +4,23 @@
 usage: bench/soak/low_bits.py [SECONDS [SEED]]      a minute
        bench/soak/low_bits.py slopes                 19 to 21 bits, a minute
        bench/soak/low_bits.py noise                  the rest by K, the lesser of normal and uniform inputs, a minute
+       bench/soak/low_bits.py honest [SECONDS [SEED]] honest ways that take little time, signed inputs: hundreds of questions a minute
+       bench/soak/low_bits.py parts [SEED]           losses in some tiles, rows, columns or terms alone, by their share, two minutes
 
 The rules of src/eval/measure/low_bits.c, emulated: shapes and inputs are drawn, a way is drawn, and of each factor the
 share of its lowest bits that reached the output is measured at the most bits where its standard error is at most 0.1.
 A line a way: how often it was asked, could not be told, was refused (by one set; a verdict takes two), the largest
 distance of a share from 1, and how large the rest was (what neither the bits nor the result itself explain, over what
 is allowed; more than 1 on two sets is refused), where no element is beyond its own bound. Ways that matrix units alone have, whose sums are cut off, are held
-against what is allowed on a GPU. `slopes`: the share at 19 bits of a 256 x 256 product of 256 terms, means of six drawings."""
+against what is allowed on a GPU. The same is asked of 16 bits, where a share may lie 0.06 from 1, and of blocks at both: rows,
+columns, tiles of 16 to 128, whose largest distance beyond chance stands last. `slopes`: the share at 19 bits of a 256 x 256 product of 256 terms, means of six drawings."""
 
 import sys
 import time
 
 import numpy as np
 
-ASKED, LEAST, ERROR_MOST, APART = 19, 12, 0.1, 0.4
+ASKED, COARSE, LEAST, ERROR_MOST, APART, APART_COARSE = 19, 16, 12, 0.1, 0.4, 0.06
 f32, f64 = np.float32, np.float64
 
 
@@ -130,6 +133,7 @@ LOST = {f"{bits} bits": lambda a, b, bits=bits: running(keep(a, bits), keep(b, b
 LOST |= {f"{bits} bits, cut off": lambda a, b, bits=bits: running(cut(a, bits), cut(b, bits)) for bits in (16, 18, 19)}
 LOST["bfloat16 x 3"] = lambda a, b: halves(a, b, lambda x: keep(x, 7))
 RANDOM = {f"{bits} bits, at random": lambda a, b, bits=bits: running(at_random(a, bits), at_random(b, bits)) for bits in (16, 17, 18, 19, 20)}
+ROOM = 1.25
 CUT = {"sums cut off", "tf32 x 3, sums cut off", "tf32 x 3 in the unit", "16 terms a step"}
 
 
@@ -146,16 +150,68 @@ def share(got, exact, changed):
     return 1 + slope, np.sqrt(variance) / (d_alone**2).sum(), np.sqrt(((e - slope * d - own * x)**2).mean())
 
 
+def block_sums(x):
+    """Of rows, columns, and tiles of 16, 32, 64 and 128."""
+    yield x.sum(1)
+    yield x.sum(0)
+    for size in (16, 32, 64, 128):
+        down, across = np.arange(0, x.shape[0], size), np.arange(0, x.shape[1], size)
+        yield np.add.reduceat(np.add.reduceat(x, down, 0), across, 1).ravel()
+
+
+def blocks(got, exact, changed, families=1e6):
+    """How far from 1 a block's share lies at most, beyond chance; how large its rest is."""
+    scale = np.maximum(np.abs(exact), np.sqrt((exact**2).mean(1, keepdims=True)))
+    x, d, e = exact / scale, (exact - changed) / scale, (got - exact) / scale
+    dd, xx, dx, de, xe = (d * d).sum(), (x * x).sum(), (d * x).sum(), (d * e).sum(), (x * e).sum()
+    own = (xe * dd - de * dx) / (dd * xx - dx * dx)
+    d, r, off, rest = d - x * dx / xx, e - own * x, 0.0, 0.0
+    for axis in (0, 1): # alike in a row or a column: then blocks differ by more than chance
+        for numbers in (d, r):
+            if (numbers.mean(axis)**2).mean() > (0.1 + 2 / d.shape[axis]) * (numbers**2).mean():
+                return off, rest
+    for rd, dd, rr, r1, d1, count in zip(*map(block_sums, (r * d, d * d, r * r, r, d, np.ones_like(d)))):
+        slope, weight, square = rd - r1 * d1 / count, np.maximum(dd - d1**2 / count, 1e-300), rr - r1**2 / count
+        if len(slope) < 8:
+            continue
+        told = count >= 64
+        sigma = 1.4826 * np.sort(np.abs(slope) / np.sqrt(weight))[len(slope) // 2]
+        chance = np.sqrt(2 * np.log(len(slope) * families)) * sigma
+        if told.any():
+            off = max(off, (np.abs(slope) / weight - chance / np.sqrt(weight))[told].max())
+        large = count >= 1024
+        if large.any():
+            rest = max(rest, np.sqrt(np.maximum(0, square - slope**2 / weight) / count)[large].max())
+    return off, rest
+
+
 def told(a, b, got, first):
-    """The share, its error and the rest; None: it cannot be told."""
-    exact, bits = a.astype(f64) @ b.astype(f64), ASKED
+    """The share, its error, the rest, the share of the lowest 7 bits with its error, the largest of a block and its rest;
+    None: it cannot be told."""
+    exact, bits, answer, most, rest = a.astype(f64) @ b.astype(f64), ASKED, None, 0.0, 0.0
     while bits >= LEAST:
         changed = [middle(x, bits).astype(f64) if first == at else x.astype(f64) for at, x in ((True, a), (False, b))]
-        part, error, rest = share(got, exact, changed[0] @ changed[1])
-        if error <= ERROR_MOST or np.isinf(error):
-            return None if np.isinf(error) else (part, error, rest)
-        bits -= max(1, int(np.log2(error / ERROR_MOST)))
+        result = changed[0] @ changed[1]
+        part, error, left = share(got, exact, result)
+        if np.isinf(error):
+            return None
+        off, left_of = blocks(got, exact, result)
+        most, rest = max(most, off), max(rest, left_of)
+        lower = bits - COARSE if bits > COARSE else 0
+        if error > ERROR_MOST:
+            least = max(1, int(np.log2(error / ERROR_MOST)))
+            lower = min(lower or least, least)
+        elif answer is None:
+            answer = part, error, left
+        if lower == 0:
+            return None if answer is None else (*answer, part, error, most, rest)
+        bits -= lower
     return None
+
+
+def refused(answer):
+    part, error, _, coarse, coarse_error, most, _ = answer
+    return abs(part - 1) > APART + 4 * error or abs(coarse - 1) > APART_COARSE + 4 * coarse_error or most > APART
 
 
 def draw(rng, shape):
@@ -201,12 +257,95 @@ def noise():
         print(f"K = {k}: {'; '.join(told)}", flush=True)
 
 
-def main(seconds=60.0, seed=1):
-    if seconds in ("slopes", "noise"):
-        return slopes() if seconds == "slopes" else noise()
+def parts(seed=1):
+    """Of a 128 x 128 product of 1,024 terms: how many of five pairs of a normal and a uniform set are refused, where all
+    but this share is computed in float32."""
+    rng, m, n, k, tries = np.random.default_rng(int(seed)), 128, 128, 1024, 5
+
+    def mixed(low, high, where):
+        return np.where(where, low, high)
+
+    def some(count, part):
+        return rng.permutation(count) < max(1, round(count * part))
+
+    def tiles(size, part):
+        across = n // size
+        return np.kron(some(m // size * across, part).reshape(-1, across), np.ones((size, size), bool)).astype(bool)
+
+    places = {
+        "tiles of 32": lambda part: tiles(32, part), "tiles of 16": lambda part: tiles(16, part),
+        "rows": lambda part: np.repeat(some(m, part)[:, None], n, 1), "columns": lambda part: np.repeat(some(n, part)[None], m, 0),
+        "elements": lambda part: rng.random((m, n)) < part,
+    }
+    terms = {"each so many terms": lambda part: np.arange(k) % round(1 / part) == 0, "one stretch of terms": lambda part: np.arange(k) < k * part}
+    losses = {"16 bits, rounded": lambda x: keep(x, 16), "17 bits, rounded": lambda x: keep(x, 17), "18 bits, rounded": lambda x: keep(x, 18),
+              "16 bits, at random": lambda x: at_random(x, 16)}
+    for loss, to in losses.items():
+        for place in [*places, *terms]:
+            found = []
+            for part in (1 / 3, 1 / 8, 1 / 64):
+                wrong = 0
+                for _ in range(tries):
+                    both = []
+                    for signed in (rng.standard_normal, lambda shape: rng.uniform(-1, 1, shape)):
+                        a, b = signed((m, k)).astype(f32), signed((k, n)).astype(f32)
+                        if place in terms:
+                            where = terms[place](part)
+                            got = blas(mixed(to(a), a, where[None]), mixed(to(b), b, where[:, None]))
+                        else:
+                            got = mixed(blas(to(a), to(b)), blas(a, b), places[place](part))
+                        answers = [told(a, b, got.astype(f64), first) for first in (True, False)]
+                        rests = max(max(x[2], x[6] / ROOM) for x in answers if x) / most_rest("", k) if any(answers) else 0
+                        both.append(any(x is not None and refused(x) for x in answers) or rests > 1)
+                    wrong += all(both)
+                found.append(f"1/{round(1 / part)}: {wrong}")
+            print(f"{loss:20} {place:22} {'  '.join(found)}", flush=True)
+
+
+def blas(a, b):
+    """Rounded as a sum in blocks of 64 is."""
+    return sum((a[:, at:at + 64] @ b[at:at + 64] for at in range(0, a.shape[1], 64)), f32(0))
+
+
+def honest(seconds=60.0, seed=1):
+    def in_one(a, b):
+        """Exact, then cut off."""
+        exact = a.astype(f64) @ b.astype(f64)
+        return np.where(np.abs(exact.astype(f32)) > np.abs(exact), np.nextafter(exact.astype(f32), f32(0)), exact.astype(f32))
+
+    def tf32(a, b):
+        ah, bh = keep(a, 10), keep(b, 10)
+        return blas(ah, keep(b - bh, 10)) + blas(keep(a - ah, 10), bh) + blas(ah, bh)
+
+    rng, end = np.random.default_rng(int(seed)), time.monotonic() + float(seconds)
+    ways = {"blocks of 64": blas, "BLAS": lambda a, b: a @ b, "tf32 x 3": tf32, "cut off at the end": in_one,
+            "21 bits": lambda a, b: blas(keep(a, 21), keep(b, 21))}
+    seen = {name: [0, 0, 0, 0.0, 0.0, 0.0] for name in ways}
+    while time.monotonic() < end:
+        name = str(rng.choice(list(ways)))
+        m, n, k = (int(rng.choice(sizes)) for sizes in ((48, 64, 96, 128), (48, 64, 96, 128), (64, 224, 512)))
+        signed = rng.standard_normal if rng.integers(2) else lambda shape: rng.uniform(-1, 1, shape)
+        a, b = signed((m, k)).astype(f32), signed((k, n)).astype(f32)
+        for first in (True, False):
+            answer, row = told(a, b, ways[name](a, b).astype(f64), first), seen[name]
+            row[0] += 1
+            row[1] += answer is None
+            if answer is not None:
+                row[2] += int(refused(answer))
+                row[3], row[4] = max(row[3], abs(answer[3] - 1)), max(row[4], answer[5])
+                row[5] = max(row[5], answer[6] / ROOM / most_rest("", k))
+    for name, (asked, untold, wrong, coarse, block, rest) in seen.items():
+        print(f"{name:20} asked {asked:5}  not told {untold:4}  refused {wrong:4}  of 7 bits {coarse:.3f}, of a block {block:.2f}, its rest {rest:.2f}")
+
+
+def main(seconds=60.0, seed=1, *more):
+    if seconds == "honest":
+        return honest(seed if seed != 1 else 60.0, *more)
+    if seconds in ("slopes", "noise", "parts"):
+        return slopes() if seconds == "slopes" else noise() if seconds == "noise" else parts(seed)
     rng, end = np.random.default_rng(int(seed)), time.monotonic() + float(seconds)
     ways = HONEST | LOST | RANDOM
-    seen = {name: [0, 0, 0, 0.0, np.inf, 0.0, 0] for name in ways}
+    seen = {name: [0, 0, 0, 0.0, np.inf, 0.0, 0, 0.0, 0.0] for name in ways}
     while time.monotonic() < end:
         name = rng.choice(list(ways))
         m, n, k = (int(rng.choice(sizes)) for sizes in ((32, 64, 128, 256), (32, 64, 128, 256), (16, 64, 256, 1024)))
@@ -218,14 +357,15 @@ def main(seconds=60.0, seed=1):
             row[0] += 1
             row[1] += answer is None
             if answer is not None:
-                row[2] += abs(answer[0] - 1) > APART + 4 * answer[1]
+                row[2] += refused(answer)
                 row[3] = max(row[3], abs(answer[0] - 1))
-                rest = answer[2] / most_rest(name, k)
+                row[7], row[8] = max(row[7], abs(answer[3] - 1)), max(row[8], answer[5])
+                rest = max(answer[2], answer[6] / ROOM) / most_rest(name, k)
                 if (np.abs(got - exact) / scale).max() <= most_error(name, k): # or it is refused for that
                     row[4], row[5], row[6] = min(row[4], rest), max(row[5], rest), row[6] + (rest > 1)
-    for name, (asked, untold, refused, most, least, rest, noisy) in seen.items():
+    for name, (asked, untold, wrong, most, least, rest, noisy, coarse, block) in seen.items():
         kind = "honest" if name in HONEST else "lost" if name in LOST else "random"
-        print(f"{kind:7} {name:24} asked {asked:5}  not told {untold:4}  refused {refused:5}  at most {most:.2f} from 1"
+        print(f"{kind:7} {name:24} asked {asked:5}  not told {untold:4}  refused {wrong:5}  at most {most:.2f} from 1, of 7 bits {coarse:.3f}, of a block {block:.2f}"
               f"  rest {least:.2f} to {rest:.2f}, refused {noisy:4}", flush=True)
 
 

@@ -21,3 +21,16 @@ struct response {
 void response_measure(const struct tensor_spec *output, const int64_t *extents, size_t count,
                       const double *exact, const double *changed, const float *got,
                       struct response *response);
+
+/* The same of blocks: rows, columns, and tiles of 16 to 128 of the last two axes. A kernel may lose
+ * bits in a few of them alone. What chance leaves is taken from how much the slopes of all blocks
+ * of a size differ (their median, so that some lost ones do not count), times what only one family
+ * of blocks in a million exceeds. */
+struct blocks {
+    double off;           /* the largest distance of a block's share from 1, beyond chance */
+    size_t rows, columns; /* of that block */
+    double rest;          /* the largest `rest` of a block of 1,024 elements or more */
+};
+void response_blocks(const struct tensor_spec *output, const int64_t *extents, size_t count,
+                     const double *exact, const double *changed, const float *got,
+                     struct blocks *blocks);

@@ -10,19 +10,24 @@
 
 #include <math.h>
 
-enum { MANTISSA = 23, ASKED = 19, LEAST = 12 };
+enum { MANTISSA = 23, ASKED = 19, COARSE = 16, LEAST = 12 };
 
 /* A share is told where its standard error is no larger. Refused is what then lies more than
  * `apart` from 1, and four errors more: rounding to 20 bits lies 0.26 from it, cutting to 20 bits
  * 0.2, to 21 bits either less than 0.1; rounding to 19 bits 0.6, everything below 1. */
 static const double error_most = 0.1, apart = 0.4;
+/* Of the lowest 7 bits what is honest leaves a 64th as much: 20 bits rounded 0.004. So a loss in
+ * some of the terms or of the elements shows by that share. */
+static const double apart_coarse = 0.06;
 
 struct suspicion {
     bool found;
     size_t input, output;
     int bits;
     struct response response;
-    double rest; /* the largest over the most that is honest, of output `noisy` */
+    struct blocks blocks;
+    bool in_block; /* seen in some blocks alone */
+    double rest;   /* the largest over the most that is honest, of output `noisy` */
     size_t noisy;
 };
 
@@ -34,6 +39,19 @@ static void measure(const struct bench *bench, const struct kept *kept, size_t o
                      kept->set->exact[output], (const double *)results[output], got, response);
 }
 
+static void measure_blocks(const struct bench *bench, const struct kept *kept, size_t output,
+                           void *const *results, const float *got, struct blocks *blocks)
+{
+    const struct placed *placed = &kept->set->shape->layout.outputs[output];
+    response_blocks(&bench->session->problem->outputs[output], placed->extents, placed->elements,
+                    kept->set->exact[output], (const double *)results[output], got, blocks);
+}
+
+static double apart_at(int bits)
+{
+    return bits <= COARSE ? apart_coarse : apart;
+}
+
 /* The definition in float32 may lose them, too: next to a large number small ones have fewer. */
 static int is_honest(struct bench *bench, const struct kept *kept,
                      const struct suspicion *suspicion, void *const *results, struct err *err)
@@ -43,7 +61,11 @@ static int is_honest(struct bench *bench, const struct kept *kept,
     if (session_compute_honest(bench->session, kept->set, honest, err) != 0)
         return -1;
     measure(bench, kept, suspicion->output, results, honest[suspicion->output], &response);
-    return fabs(response.share - 1.0) > apart / 2.0;
+    if (fabs(response.share - 1.0) > apart_at(suspicion->bits) / 2.0 || !suspicion->in_block)
+        return fabs(response.share - 1.0) > apart_at(suspicion->bits) / 2.0;
+    struct blocks blocks;
+    measure_blocks(bench, kept, suspicion->output, results, honest[suspicion->output], &blocks);
+    return blocks.off > apart / 2.0;
 }
 
 /* What the definition errs by itself is in both of its results, and would look like a kernel that
@@ -74,17 +96,47 @@ static int confirm(struct bench *bench, const struct kept *kept, const struct su
     return other < 0 ? -1 : other == 0;
 }
 
-static void see_rest(const struct kept *kept, size_t output, const struct response *response,
+/* Of a block the rest may be somewhat larger: there are fewer elements, and the largest is taken.
+ */
+static const double block_room = 1.25;
+
+static void see_rest(const struct kept *kept, size_t output, double left,
                      struct suspicion *suspicion)
 {
-    double rest = response->rest / kept->set->bounds[output].rest;
+    double rest = left / kept->set->bounds[output].rest;
     if (!(rest > suspicion->rest))
         return;
     suspicion->rest = rest;
     suspicion->noisy = output;
 }
 
-/* The most bits of an input at which its share can be told. A step coarser shows twice as well. */
+/* One output; what it says of so many bits. Returns how many bits less it takes to tell. */
+static int ask_output(struct bench *bench, const struct kept *kept, size_t output, int bits,
+                      void *const *results, struct suspicion *suspicion)
+{
+    struct response response;
+    struct blocks blocks;
+    measure(bench, kept, output, results, kept->outputs[output], &response);
+    see_rest(kept, output, response.rest, suspicion);
+    measure_blocks(bench, kept, output, results, kept->outputs[output], &blocks);
+    see_rest(kept, output, blocks.rest / block_room, suspicion);
+    double off = fabs(response.share - 1.0);
+    bool whole = response.error <= error_most && off > apart_at(bits) + 4.0 * response.error;
+    if (whole || blocks.off > apart) {
+        suspicion->found = true;
+        suspicion->output = output;
+        suspicion->bits = bits;
+        suspicion->response = response;
+        suspicion->blocks = blocks;
+        suspicion->in_block = !whole;
+    }
+    if (!isfinite(response.error) || response.error <= error_most)
+        return 0;
+    return (int)fmax(1.0, floor(log2(response.error / error_most)));
+}
+
+/* The most bits of an input at which its share can be told, and a few less. A step coarser shows
+ * twice as well. */
 static int ask_input(struct bench *bench, const struct kept *kept, struct suspicion *suspicion,
                      struct err *err)
 {
@@ -94,20 +146,12 @@ static int ask_input(struct bench *bench, const struct kept *kept, struct suspic
             session_coarsen(bench->session, kept->set, suspicion->input, bits, results, err);
         if (status <= 0)
             return status;
-        lower = 0;
-        for (size_t i = 0; i < bench->session->problem->output_count; i++) {
-            struct response response;
-            if (kept->outputs[i] == NULL)
-                continue;
-            measure(bench, kept, i, results, kept->outputs[i], &response);
-            see_rest(kept, i, &response, suspicion);
-            double off = fabs(response.share - 1.0);
-            if (isfinite(response.error) && response.error > error_most)
-                lower = (int)fmax(lower, fmax(1.0, floor(log2(response.error / error_most))));
-            else if (off > apart + 4.0 * response.error)
-                *suspicion = (struct suspicion){
-                    true, suspicion->input, i, bits, response, suspicion->rest, suspicion->noisy};
-        }
+        lower = bits > COARSE ? bits - COARSE : 0;
+        int least = 0;
+        for (size_t i = 0; i < bench->session->problem->output_count; i++)
+            if (kept->outputs[i] != NULL)
+                least = (int)fmax(least, ask_output(bench, kept, i, bits, results, suspicion));
+        lower = least > 0 && (lower == 0 || least < lower) ? least : lower;
         if (suspicion->found)
             return confirm(bench, kept, suspicion, results, err);
     }
@@ -152,17 +196,27 @@ static void refuse(struct bench *bench, const struct suspicion *suspicion)
         refuse_noise(bench, suspicion);
         return;
     }
+    const char *details =
+        suspicion->in_block
+            ? arena_printf(bench->arena,
+                           "in a block of %zu x %zu of %s it moves with these bits of %s by %.2f "
+                           "less than it should, beyond chance; drawn again: the same\n",
+                           suspicion->blocks.rows, suspicion->blocks.columns,
+                           problem->outputs[suspicion->output].name, input, suspicion->blocks.off)
+            : arena_printf(bench->arena,
+                           "over all elements %s moves with these bits of %s by %.2f of what it "
+                           "should (standard error %.2f); drawn again: the same\n",
+                           problem->outputs[suspicion->output].name, input,
+                           suspicion->response.share, suspicion->response.error);
+    bool some = suspicion->in_block || suspicion->bits <= COARSE;
     bench_reject(
         bench, VERDICT_REJECTED,
-        arena_printf(bench->arena,
-                     "low precision: the lowest %d of the %d bits of %s's mantissa are cut off or "
-                     "rounded away, however small the error of each element",
-                     MANTISSA - suspicion->bits, MANTISSA, input),
-        arena_printf(bench->arena,
-                     "over all elements %s moves with these bits of %s by %.2f of what it should "
-                     "(standard error %.2f); drawn again: the same\n",
-                     problem->outputs[suspicion->output].name, input, suspicion->response.share,
-                     suspicion->response.error));
+        arena_printf(
+            bench->arena,
+            "low precision: %sthe lowest %d of the %d bits of %s's mantissa are cut off or "
+            "rounded away, however small the error of each element",
+            some ? "in some elements or terms " : "", MANTISSA - suspicion->bits, MANTISSA, input),
+        details);
 }
 
 int low_bits_of_win(struct bench *bench, struct err *err)
