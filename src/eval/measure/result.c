@@ -109,6 +109,23 @@ static double neighbours(const double *samples, const enum distribution *distrib
     return found < SPREAD_LEAST ? 0.0 : stats_spread(ratios, found);
 }
 
+/* The same, without what differs from process to process: that is in the ratio's own interval, and
+ * does not count again. */
+static double stray(const struct columns *columns, const double *samples, bool by_rounds)
+{
+    double own[PAIRS_MOST];
+    for (size_t from = 0, to; from < columns->count; from = to) {
+        for (to = from + 1; to < columns->count && columns->unit[to] == columns->unit[from]; to++)
+            continue;
+        double median = by_rounds ? stats_median(samples + from, to - from) : 1.0;
+        for (size_t i = from; i < to; i++)
+            own[i] = samples[i] / median;
+    }
+    /* A median of few calls has their noise: where processes are alike the other one is smaller. */
+    return fmin(neighbours(own, columns->distribution, columns->count),
+                neighbours(samples, columns->distribution, columns->count));
+}
+
 /* With a few A samples for many of B, an interval over their ratios would know nothing of A's own
  * noise: it is widened to what A's extremes, this time or lately, would have given. */
 static void widen(struct timing *timing, double call_ns)
@@ -198,7 +215,7 @@ static void results_without(struct timing *timing, double call_ns)
         return;
     stats_grouped(columns.b, columns.unit, columns.count, &timing->b);
     ratio_interval(&columns, &timing->ratio);
-    double of_b = neighbours(columns.b, columns.distribution, columns.count), of_a;
+    double of_b = stray(&columns, columns.b, timing->by_rounds), of_a;
     if (timing->shared) {
         if (timing->a_count > 0)
             shared_interval(timing, call_ns);
@@ -212,7 +229,7 @@ static void results_without(struct timing *timing, double call_ns)
                                                     : 0.0);
     } else {
         stats_grouped(columns.a, columns.unit, columns.count, &timing->a);
-        of_a = neighbours(columns.a, columns.distribution, columns.count);
+        of_a = stray(&columns, columns.a, timing->by_rounds);
     }
     timing->b.processes = timing->ratio.processes = processes_of(timing, &columns);
     timing->a.processes = timing->shared ? 0 : timing->b.processes;
