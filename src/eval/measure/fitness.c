@@ -243,7 +243,7 @@ int fitness_floor(struct fitness *fitness, struct err *err)
     struct session *session = fitness->session;
     double flops, bytes, ns;
     char taken[32], of_bytes[32], of_flops[32], work[48] = "operations not known (`flops`)";
-    char floors[96];
+    char floors[128];
     if (fitness->ended)
         return 0;
     fitness->ended = true;

@@ -100,7 +100,7 @@ static int far_off(void)
             usleep(50000);
             printf("{\"id\":\"%s\",\"event\":\"result\",\"host\":\"node7\"}\n", id_of(line));
         } else if (strstr(line, "\"op\":\"evaluate\"") != NULL) {
-            snprintf(id, sizeof id, "%s", id_of(line));
+            snprintf(id, sizeof id, "%.63s", id_of(line));
         } else if (!again) {
             say("{\"id\":\"ping\",\"event\":\"result\"}");
             printf("{\"id\":\"%s\",\"event\":\"error\",\"code\":\"usage\",\"message\":\"%s\"}\n",
