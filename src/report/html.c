@@ -92,10 +92,11 @@ static void checked(const struct report *report, struct buf *out)
 {
     const struct value *checks = value_get(report->evaluation, "checks");
     const struct value *metrics = value_get(report->evaluation, "metrics");
-    char words[320], text[192];
-    snprintf(text, sizeof text, "%lld of %lld checks passed%s",
+    char words[320], text[288], package[96];
+    snprintf(text, sizeof text, "%lld of %lld checks passed%s%s",
              (long long)value_int(checks, "passed", 0), (long long)value_int(checks, "total", 0),
-             report->final ? ", again in fresh processes with fresh seeds" : "");
+             report->final ? ", again in fresh processes with fresh seeds" : "",
+             words_package(metrics, package));
     fact("checked", checks != NULL ? text : NULL, out);
     fact("checked up to", words_reached(metrics, words), out);
     fact("error", words_error(metrics, words), out);

@@ -263,6 +263,16 @@ const char *words_reached(const struct value *metrics, char text[320])
     return text;
 }
 
+const char *words_package(const struct value *metrics, char text[96])
+{
+    const struct value *package = value_get(metrics, "package");
+    text[0] = '\0';
+    if (package != NULL && package->kind == VALUE_MAP)
+        snprintf(text, 96, ", in %" PRId64 " calls of its package in %.40s",
+                 value_int(package, "calls", 0), value_text(package, "in", "Python"));
+    return text;
+}
+
 const char *words_clocks(const struct value *profile, char text[WORDS_CLOCKS])
 {
     char event[32], span[32];

@@ -165,6 +165,31 @@ sed -i 's/X\[i \* N + j\] + B/X[i * N + j] - B/' plain/kernel.c
 sh plain/build.sh test >out 2>&1; say "$([ $? -ne 0 ] && grep -q FAILED out; echo $?)" "a wrong kernel fails it: $(cat out)"
 "$twagent" emit axpb again --to c >out 2>&1; say $? "by its problem's name: $(cat out)"
 
+# --- a finalist is called as a package; where no Python can, its line says so
+mkdir -p twice/baselines
+cat >twice/spec.yaml <<'YAML'
+name: twice
+dims: {N: 4096}
+inputs: {X: {shape: [N], dtype: float32}}
+outputs: {Y: {shape: [N], dtype: float32}}
+reference: ref.c
+check: [{N: 1}, {N: 33}]
+hidden: {N: [1, 900]}
+YAML
+echo 'void kernel(const float *X, float *Y, int64_t N) { for (int64_t i = 0; i < N; i++) Y[i] = 2 * X[i]; }' >twice.c
+{ printf '#include <stdint.h>\n' && cat twice.c; } >twice/ref.c
+"$twagent" eval ./twice twice.c --effort final --no-profile --time-budget 20ms --json >out 2>&1
+/usr/bin/python3 -c "
+import json
+record = json.loads([line for line in open('out') if line.startswith('{')][-1])
+record = record.get('evaluation', record)
+package = record['metrics']['package']
+assert record['verdict'] == 'kernel' and package['calls'] == 600 and package['shapes'] > 1, record
+assert package['in'].startswith(('numpy ', 'PyTorch ')) and 'left_out' not in record, record
+"; say $? "600 calls as a package: $(cat out)"
+"$twagent" eval ./twice twice.c --effort final --no-profile --time-budget 20ms --python /bin/true --force >out 2>&1
+grep -q 'left out: its package (no Python with numpy)' out; say $? "its line says what was not done: $(cat out)"
+
 refuse() { # TEXT ARGUMENTS...
     local text=$1
     shift

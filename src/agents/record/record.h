@@ -32,7 +32,7 @@ struct run_record {
     const char *definition;   /* what a person calls the reference: "numpy", "heat.c"; "" */
     const char *finding;      /* of the champion against its baseline, verified; "": none */
     const char *noise;        /* where that is "too noisy to say": why, and what helps; or "" */
-    const char *left_out;     /* baselines that the champion was not timed against; "" */
+    const char *left_out; /* baselines that the champion was not timed against, its package; "" */
     const char *unfit; /* what the problem's tolerance lets pass: said wherever a result is; "" */
     const char *unconfined; /* what was missing of the sandbox: likewise; "" */
     bool win, verified;

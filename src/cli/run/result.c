@@ -79,10 +79,12 @@ static void print_text(const struct run_record *run, const struct report *report
             "interval above %.3fx\n",
             100 * spread, 1 + fmax(0.01, 3 * spread));
     const struct value *checks = value_get(report->evaluation, "checks");
+    char package[96];
     if (checks)
-        fprintf(out, "  checked    %lld of %lld checks passed%s\n",
+        fprintf(out, "  checked    %lld of %lld checks passed%s%s\n",
                 (long long)value_int(checks, "passed", 0), (long long)value_int(checks, "total", 0),
-                run->verified ? ", again in fresh processes with fresh seeds" : "");
+                run->verified ? ", again in fresh processes with fresh seeds" : "",
+                words_package(value_get(report->evaluation, "metrics"), package));
     fprintf(
         out, "  search     %lld evaluated in %s: %s; %s\n", (long long)run->evaluated,
         words_duration(run->elapsed_ms, time),

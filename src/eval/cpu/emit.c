@@ -345,4 +345,4 @@ static int emit(const struct emission *e, const char *form, const char **note, s
 }
 
 static const char *const forms[] = {"numpy", "c", NULL};
-const struct emitter emitter_cpu = {forms, emit};
+const struct emitter emitter_cpu = {forms, emit, "numpy"};

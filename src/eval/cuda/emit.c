@@ -205,4 +205,4 @@ static int emit(const struct emission *e, const char *form, const char **note, s
 }
 
 static const char *const forms[] = {"pytorch", NULL};
-const struct emitter emitter_cuda = {forms, emit};
+const struct emitter emitter_cuda = {forms, emit, "pytorch"};

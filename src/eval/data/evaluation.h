@@ -42,7 +42,8 @@ struct evaluation {
     bool quarantined;     /* below the bytes floor: rejected, and kept for a person to look at */
     enum finding finding; /* what the comparison with the baseline shows */
     const char *noise;    /* FINDING_NOISY: why, and what would help; else "" */
-    const char *left_out; /* baselines that were not timed, and why: the best may be one; "" */
+    const char *left_out; /* what a finalist lacks, and why: baselines, of which one may be the
+                             best; its package; "" */
     const char *unfit;    /* what the problem's tolerance lets pass, so that this says little; "" */
     const char *unconfined; /* what was missing of the sandbox around it; "" */
     struct interval time_ns, hot_ns, baseline_ns, speedup;

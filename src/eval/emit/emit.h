@@ -31,6 +31,7 @@ struct emitter {              /* what a backend's kernels become */
     /* *note: a line about what is not as usual, or left as it is. */
     int (*emit)(const struct emission *emission, const char *form, const char **note,
                 struct err *err);
+    const char *python; /* the form that Python loads; NULL: there is none */
 };
 
 /* "dims": name, what it follows from (as `put` writes an expression; NULL: null), main shape's. */

@@ -82,6 +82,7 @@ struct bench {
     struct low_bits *low_bits;     /* outputs that a win is asked for; NULL: none yet */
     struct comparison against;     /* the baseline, once timed */
     struct sanitizing *sanitizing; /* sanitize.h; NULL: nothing was asked of it */
+    const char *packaged;          /* metrics.package, an object; NULL: it was not called */
     struct buf notes;              /* lines for metrics.notes */
     uint64_t ends_ns;              /* when the request's time is over; 0: never */
     struct spent on_sets;          /* while a stage runs: session->costs.spent_ms as it began */

@@ -1,6 +1,7 @@
 /* eval/measure/session_cost: what a final measurement will take on this machine, by what the
  * session has measured itself; and what one that has to be done by some time leaves out. */
 #include "base/clock.h"
+#include "eval/measure/packaged.h"
 #include "eval/measure/session_private.h"
 
 #include <math.h>
@@ -73,7 +74,7 @@ double session_final_ms(const struct session *session)
         return 0.0;
     return costs->sets_ms + costs->calls_ms + EXTRA_BUILDS * costs->compile_ms +
            fmax(cost_of_baseline(session, own) + timing_ms(session, 0.0), least_ms(session)) +
-           (session->lane->gpu ? STEADY_MS : 0) +
+           (session->lane->gpu ? STEADY_MS : 0) + (packaged_applies(session) ? PACKAGED_MS : 0) +
            (costs->sanitize_ms > 0.0 ? costs->sanitize_ms : sanitize_ms);
 }
 

@@ -12,6 +12,7 @@
 #include "eval/measure/guard.h"
 #include "eval/measure/low_bits.h"
 #include "eval/measure/measure.h"
+#include "eval/measure/packaged.h"
 #include "eval/measure/sanitize.h"
 #include "eval/measure/session_private.h"
 #include "eval/sets/helpers.h"
@@ -365,6 +366,7 @@ static void finish_metrics(struct bench *bench)
     if (!bench->ended && bench->request->portable != NULL)
         session_count_caches(bench, &json);
     accuracy_put(bench, &json);
+    packaged_put(bench, &json);
     bench_put_watched(bench, &json);
     accuracy_note(bench);
     put_notes(bench, &json);
@@ -379,7 +381,9 @@ int session_finish(struct session *session, struct err *err)
     int status = 0;
     if (bench == NULL)
         return 0;
-    if (!bench->ended && bench->timed) {
+    if (!bench->ended && bench->timed)
+        status = measure_packaged(bench, err);
+    if (!bench->ended && bench->timed && status == 0) {
         if (bench->request->sanitized != NULL)
             status = sanitize_finish(bench, err);
         else

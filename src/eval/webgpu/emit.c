@@ -309,4 +309,4 @@ static int emit(const struct emission *e, const char *form, const char **note, s
 }
 
 static const char *const forms[] = {"web", NULL};
-const struct emitter emitter_webgpu = {forms, emit};
+const struct emitter emitter_webgpu = {forms, emit, NULL};

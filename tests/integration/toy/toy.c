@@ -136,7 +136,7 @@ static int emit(const struct emission *e, const char *form, const char **note, s
 }
 
 static const char *const forms[] = {"c", NULL};
-static const struct emitter emitter = {forms, emit};
+static const struct emitter emitter = {forms, emit, NULL};
 const struct backend backend_toy = {.target = &target,
                                     .probe = cpu_probe,
                                     .build = build,
