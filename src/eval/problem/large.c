@@ -166,7 +166,8 @@ bool problem_draw_large(const struct problem *problem, uint64_t seed, uint64_t b
         drawing.step = INT64_C(1) << (try * STEPS / TRIES);
         for (size_t i = 0; i < problem->dim_count; i++) {
             int64_t number = problem->shapes[0].number[i], most = most_of(problem, i, batches);
-            bool kind = number < KIND_MOST && random_below(&drawing.random, 2) == 0;
+            bool may_stay = number < KIND_MOST || try >= TRIES / 4; /* groups divide channels */
+            bool kind = may_stay && random_below(&drawing.random, 2) == 0;
             drawing.numbers[i] = number;
             if (most > number && !kind)
                 drawing.numbers[i] =
