@@ -21,8 +21,13 @@ CALL(curl, void, curl_slist_free_all, (struct curl_slist * list), list)
 
 CALL(curl, CURLU *, curl_url, (void), )
 CALL(curl, void, curl_url_cleanup, (CURLU * url), url)
+#if LIBCURL_VERSION_NUM >= 0x080000
+CALL(curl, CURLUcode, curl_url_get, (const CURLU *url, CURLUPart what, char **part, unsigned flags),
+     url, what, part, flags)
+#else
 CALL(curl, CURLUcode, curl_url_get, (CURLU * url, CURLUPart what, char **part, unsigned flags), url,
      what, part, flags)
+#endif
 CALL(curl, CURLUcode, curl_url_set, (CURLU * url, CURLUPart what, const char *part, unsigned flags),
      url, what, part, flags)
 
