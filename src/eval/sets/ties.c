@@ -35,6 +35,7 @@ struct asked { /* of the elements that are bad */
     size_t *at;
     double *given;     /* [count][ANSWERS] */
     double low, high;  /* of all that was given anywhere: an index may not lie outside */
+    size_t honest_bad; /* of `count`: an index may be no question in a part of the inputs alone */
     size_t honest_off; /* elements where the definition's own precision gives another one */
 };
 
@@ -47,8 +48,11 @@ static void take_answers(const struct ties *ties, struct asked *asked, const voi
         asked->high = fmax(asked->high, number);
         asked->honest_off += honest && fabs(number - ties->exact[i]) > 0.0;
     }
-    for (size_t k = 0; k < asked->count; k++)
-        asked->given[k * ANSWERS + asked->answers] = dtype_load(dtype, results, asked->at[k]);
+    for (size_t k = 0; k < asked->count; k++) {
+        double number = dtype_load(dtype, results, asked->at[k]);
+        asked->given[k * ANSWERS + asked->answers] = number;
+        asked->honest_bad += honest && fabs(number - ties->exact[asked->at[k]]) > 0.0;
+    }
     asked->answers++;
 }
 
@@ -115,7 +119,8 @@ static void settle(struct ties *ties, const struct asked *asked, bool zeros)
     double apart = 0.0, low, high;
     most = most > 2 * asked->honest_off ? most : 2 * asked->honest_off;
     most = ties->index ? ties->count : zeros ? 0 : most > 0 ? most : 1;
-    bool none = asked->honest_off * NO_QUESTION > ties->count;
+    bool none = asked->honest_off * NO_QUESTION > ties->count ||
+                (ties->index && asked->honest_bad * NO_QUESTION > asked->count);
     for (size_t k = 0; k < asked->count && (none || zeros); k++) {
         range_of(asked, k, &low, &high);
         apart = fmax(apart, high - low);
