@@ -82,7 +82,9 @@ struct subject { /* embedded first by each kind */
     /* 0, or: in the next call, and in no other, threads besides the caller's run only while that
      * one waits, or has used this much CPU time without an answer. Where `holds` says so. */
     bool holds;
-    bool unheld; /* a call was to be, and this machine does not permit it */
+    bool unheld;    /* a call was to be, and this machine does not permit it */
+    bool unwatched; /* no thread can be stopped in the middle of its work here: `watch` does nothing
+                     */
     uint64_t hold_ns;
     /* ... and this is told what has run when its turn ends: 0 the caller, else one of the others,
      * in the order in which they were seen. NULL: nobody is. */

@@ -75,6 +75,11 @@ static void watch(const struct halt *halt, struct thread *thread)
     thread->watched = poke(thread, CONTROL, control);
 }
 
+bool halt_watches(void)
+{
+    return true;
+}
+
 static void unwatch(const struct thread *thread)
 {
     (void)poke(thread, CONTROL, 0); /* a thread that nobody traces would die of it */
@@ -99,6 +104,11 @@ static unsigned hits(const struct thread *thread)
     return found;
 }
 #else
+bool halt_watches(void)
+{
+    return false;
+}
+
 static void watch(const struct halt *halt, struct thread *thread)
 {
     (void)halt;

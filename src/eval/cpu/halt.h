@@ -13,6 +13,10 @@
 
 struct halt;
 
+/* Is this CPU asked who writes what? Else nothing is ever stopped by that, and no call that was
+ * watched has shown anything. */
+bool halt_watches(void);
+
 /* The runner's threads rest, or with `late` are stopped; `inputs`, `outputs`: where it has them.
  * Where this user may not trace, or on another CPU, nothing is ever stopped. */
 struct halt *halt_begin(int pid, uint64_t inputs, uint64_t outputs, const struct watch *watch);

@@ -23,7 +23,7 @@
 
 #define SECOND_NS       UINT64_C(1000000000)
 #define THREADS_MESSAGE "has more than %d threads at once"
-enum { LOAD_S = 20 };
+enum { LOAD_S = 20, HELD_TURNS = 64 };
 
 /* ---- its threads ---- */
 
@@ -332,10 +332,12 @@ static int call_runner(struct subject *subject, const struct call *call, uint64_
     }
     tell(host, call);
     uint64_t timeout_ns = call->timeout_ms * UINT64_C(1000000);
+    /* So many turns of the caller's, and more as it tires: what waits longer waits for the end. */
+    uint64_t held_ns = subject->hold_ns * HELD_TURNS;
     uint64_t start = clock_now_ns();
     int result = -1;
     if (host->hold != NULL)
-        result = call_held(host, start + timeout_ns, err);
+        result = call_held(host, start + (held_ns < timeout_ns ? held_ns : timeout_ns), err);
     else if (subject->watch != NULL)
         result = call_watched(host, start + timeout_ns, err);
     else if (host_go(&host->base, err) == 0) {
@@ -382,6 +384,7 @@ int cpu_open(const struct lane_facts *lane, const struct region *region, const c
     (*subject)->guards = true;
     (*subject)->remains = remains;
     (*subject)->holds = true;
+    (*subject)->unwatched = !halt_watches();
     (*subject)->wakes_itself = true;
     return 0;
 }

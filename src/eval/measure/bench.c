@@ -74,15 +74,35 @@ int bench_open(struct bench *bench, struct err *err)
     return 0;
 }
 
+enum { HOLDS_LATE_MOST = 3 };
+
+/* What ends as usual, and never where it is held, lets that time pass because it feels that it is:
+ * so there are several, and nobody knows how many. True: that is the verdict. */
+static bool never_ends_held(struct bench *bench, unsigned main_shape)
+{
+    if (++bench->held_late[main_shape] < HOLDS_LATE_MOST || bench->held_ended[main_shape] > 0)
+        return false;
+    bench_reject(bench, VERDICT_REJECTED,
+                 arena_printf(bench->arena,
+                              "none of %d calls ended in which one of its threads ran at a time",
+                              HOLDS_LATE_MOST),
+                 "Threads that wait for each other in loops have turns there, as on one core.\n");
+    return true;
+}
+
 /* A caller that waits in a loop looks like one that computes, until it has taken several times as
  * long as any call before. A kernel whose threads meet in such loops again and again takes too long
- * this way: that is no verdict, and it is called again by a fresh runner, all threads at once. */
+ * this way: that alone is no verdict, and it is called again by a fresh runner, all threads at
+ * once.
+ */
 static int call_held(struct bench *bench, const struct arrangement *arrangement, bool cold,
                      struct outcome *outcome, struct err *err)
 {
     enum { PATIENCE_NS = 30000000, TIMES = 4 };
     struct subject *subject = bench->subject;
-    bool held = bench->held && !bench->never_held && subject->holds;
+    const unsigned main_shape = bench->apart.looks;
+    bool held = bench->held && !bench->never_held && subject->holds &&
+                bench->held_late[main_shape] < HOLDS_LATE_MOST;
     apart_tell(bench, &arrangement->layout);
     subject->hold_ns = held ? PATIENCE_NS + TIMES * bench->longest_ns : 0;
     int status = call_run(bench, subject, arrangement, cold, outcome, err);
@@ -92,6 +112,7 @@ static int call_held(struct bench *bench, const struct arrangement *arrangement,
                    "no call was made with its threads one at a time: ptrace is not permitted "
                    "here, so that work which nobody waits for may pass");
     }
+    bench->held_ended[main_shape] += held && status == 0;
     /* Without what its threads waited for a core: patience is CPU time, which on a busy machine
      * takes as many times longer. */
     uint64_t own_ns =
@@ -100,9 +121,10 @@ static int call_held(struct bench *bench, const struct arrangement *arrangement,
         bench->longest_ns = own_ns;
     if (status == 0 || !(held || bench->halted) || err->code != ERR_TIMEOUT)
         return status;
-    bench->never_held = true;
-    bench_note(bench, "a call whose threads were held took too long, and was made again");
     bench_close(bench);
+    if (held && never_ends_held(bench, main_shape))
+        return -1;
+    bench_note(bench, "a call whose threads were held took too long, and was made again");
     if (bench_open(bench, err) != 0 || bench->ended)
         return -1;
     return call_run(bench, bench->subject, arrangement, cold, outcome, err);

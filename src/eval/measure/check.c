@@ -159,7 +159,8 @@ int bench_check_apart(struct bench *bench, bool halted, struct err *err)
     struct outcome outcome;
     const struct subject *subject = bench->subject;
     struct set *set = bench->ended ? NULL : bench_fresh_set(bench);
-    if (set == NULL || !subject->holds || (halted ? subject->threads == 0 : bench->never_held))
+    if (set == NULL || !subject->holds ||
+        (halted ? subject->threads == 0 || subject->unwatched : bench->never_held))
         return 0;
     bench->held = bench->apart.looks = !halted;
     bench->halted = halted;

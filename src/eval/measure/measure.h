@@ -56,6 +56,7 @@ struct bench {
     uint64_t seen;                 /* bit set: sets of the pool that this generation has met */
     unsigned warm;                 /* bit set: slots whose pages this generation has touched */
     bool ended, timed, never_held; /* it has its verdict; is timed; its threads are held no more */
+    unsigned held_late[2], held_ended[2]; /* held calls: of other shapes, of the main one */
     bool fresh;              /* every generation is a process that no candidate was in before */
     bool stays, clocked;     /* calls find the program as the last one left it; go as timed ones */
     bool threaded;           /* it had other threads than the caller's while it was checked */
@@ -118,8 +119,7 @@ struct set *bench_fresh_set(struct bench *bench);
 int bench_check_once(struct bench *bench, struct set *set, struct outcome *outcome,
                      struct err *err) MUST_USE; /* one checked call */
 
-/* --- check.c; the same --- */
-/* A checked call; where that was in doubt more sets are drawn, and may be the end. */
+/* --- check.c; the same; a checked call: where that was in doubt more sets are drawn --- */
 int bench_check(struct bench *bench, struct set *set, struct outcome *outcome,
                 struct err *err) MUST_USE;
 /* One more of the main shape, on a set that this generation has not met, where one is left; threads
