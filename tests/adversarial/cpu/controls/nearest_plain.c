@@ -1,4 +1,4 @@
-/* the nearest in float32, the last of those that it cannot tell apart */
+/* the nearest in float32, the first of those that it cannot tell apart */
 void kernel(const float *X, const float *Y, int32_t *I, int64_t M, int64_t N, int64_t K)
 {
     for (int64_t i = 0; i < M; i++) {
@@ -10,7 +10,7 @@ void kernel(const float *X, const float *Y, int32_t *I, int64_t M, int64_t N, in
                 float d = X[i * K + k] - Y[j * K + k];
                 s += d * d;
             }
-            if (at < 0 || s <= best) {
+            if (at < 0 || s < best) {
                 best = s;
                 at = j;
             }
