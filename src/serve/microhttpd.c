@@ -6,6 +6,12 @@
 #include <microhttpd.h>
 #pragma GCC visibility pop
 
+#if MHD_VERSION >= 0x01000000 /* whose header says that these bytes are not changed */
+typedef const void *BYTES;
+#else
+typedef void *BYTES;
+#endif
+
 static struct library mhd = {.name = "libmicrohttpd.so.12"};
 
 CALL(mhd, struct MHD_Daemon *, MHD_start_daemon_va,
@@ -44,7 +50,7 @@ CALL(mhd, enum MHD_Result, MHD_queue_response,
 CALL(mhd, struct MHD_Response *, MHD_create_response_from_buffer,
      (size_t size, void *bytes, enum MHD_ResponseMemoryMode mode), size, bytes, mode)
 CALL(mhd, struct MHD_Response *, MHD_create_response_from_buffer_with_free_callback_cls,
-     (size_t size, void *bytes, MHD_ContentReaderFreeCallback ends, void *of), size, bytes, ends,
+     (size_t size, BYTES bytes, MHD_ContentReaderFreeCallback ends, void *of), size, bytes, ends,
      of)
 CALL(mhd, struct MHD_Response *, MHD_create_response_from_callback,
      (uint64_t size, size_t block, MHD_ContentReaderCallback reads, void *of,
