@@ -192,7 +192,9 @@ int bench_check_once(struct bench *bench, struct set *set, struct outcome *outco
         return bench_failed(bench, err);
     call_place(bench, set, &arrangement);
     bench->crowded = has_company(bench, set);
-    if (call_bound(bench, &arrangement, is_cold(bench, set), outcome, err) != 0)
+    int status = call_bound(bench, &arrangement, is_cold(bench, set), outcome, err);
+    bench->crowded = false; /* a timed call has no company */
+    if (status != 0)
         return guard_hit(bench, set, &arrangement) ? 0 : bench_failed(bench, err);
     bench_saw(bench, set);
     call_verify(bench, set, &arrangement);
