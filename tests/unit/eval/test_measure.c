@@ -381,8 +381,17 @@ static void slow_product(const struct fake_call *call)
     fake_product(call);
 }
 
-static const struct fake_entry kernels[] = {
-    {"product", fake_product}, {"slow_product", slow_product}, {NULL, NULL}};
+/* As slow beside something else on the device, which half of the checks are made beside. */
+static void minds_company(const struct fake_call *call)
+{
+    *call->cost_ns = call->call->crowded ? 100 * FAKE_COST_NS : FAKE_COST_NS;
+    fake_product(call);
+}
+
+static const struct fake_entry kernels[] = {{"product", fake_product},
+                                            {"slow_product", slow_product},
+                                            {"minds_company", minds_company},
+                                            {NULL, NULL}};
 
 /* `source`, under a ceiling; against the baseline, or in turns with another kernel. */
 static struct evaluation measure_one(double ceiling, const char *source, const char *other)
@@ -466,6 +475,16 @@ static void test_two_kernels_in_turns(void **state)
     }
 }
 
+static void test_a_timed_call_has_no_company(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        struct evaluation evaluation = measure_one(1e15, "minds_company", "product");
+        assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+        assert_true(evaluation.speedup.median > 0.5);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -484,6 +503,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_a_final_says),
         cmocka_unit_test(test_the_floor),
         cmocka_unit_test(test_two_kernels_in_turns),
+        cmocka_unit_test(test_a_timed_call_has_no_company),
     };
     return cmocka_run_group_tests_name("measure", tests, NULL, NULL);
 }
