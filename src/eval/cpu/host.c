@@ -229,6 +229,9 @@ static struct remains remains(struct subject *subject)
     if (thread_state(subject->pid, subject->pid) == 'Z') /* its next call says so */
         return (struct remains){0};
     left_look(subject->pid, &now);
+    const char state = thread_state(subject->pid, subject->pid);
+    if (state != 'T' && state != 't') /* killed meanwhile: what was read is of no process */
+        return (struct remains){0};
     const char *changed = left_change(&host->before, &now, false);
     bool more = now.threads > host->own_threads;
     return (struct remains){host->spoilt_by_load != NULL ? host->spoilt_by_load : changed,
