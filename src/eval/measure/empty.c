@@ -48,7 +48,8 @@ int empty_open(struct timing *timing, struct err *err)
     if (session->backend->open(session->lane, &session->region, session->empty, &program, false,
                                &timing->empty, err) != 0) {
         timing->empty = NULL;
-        return err_wrap(err, "a kernel that does nothing");
+        timing->with_empty = false;
+        return err->code == ERR_CANCELLED ? -1 : 0;
     }
     timing->empty->ops->pause(timing->empty);
     return 0;
@@ -69,8 +70,11 @@ int empty_call(struct timing *timing, const struct arrangement *arrangement, dou
     *call_ns = NAN;
     if (timing->empty == NULL)
         return 0;
-    if (call_run(timing->bench, timing->empty, arrangement, true, &outcome, err) != 0)
-        return err_wrap(err, "a kernel that does nothing");
+    if (call_run(timing->bench, timing->empty, arrangement, true, &outcome, err) != 0) {
+        empty_close(timing); /* somebody killed it: what a call takes is not known then */
+        timing->with_empty = false;
+        return err->code == ERR_CANCELLED ? -1 : 0;
+    }
     timing->timed_ns += outcome.elapsed_ns;
     if (!outcome.disturbed)
         *call_ns = (double)outcome.elapsed_ns;

@@ -304,7 +304,7 @@ static int take_b(struct timing *timing, struct arrangement *arrangement, struct
     double call_ns;
     if (next_set(timing, &set, arrangement, err) != 0)
         return -1;
-    if (bench->ended)
+    if (bench->ended || set == NULL)
         return 0;
     if (call_b(timing, set, arrangement, &outcome, err) != 0)
         return -1;
