@@ -272,8 +272,10 @@ static void test_costs_of_valid_points(void **state)
 
 static struct tuning_rung rung(double speedup, enum finding finding)
 {
-    return (struct tuning_rung){
-        .right = true, .reason = "", .speedup = {speedup, speedup, speedup, 9}, .finding = finding};
+    return (struct tuning_rung){.right = true,
+                                .reason = "",
+                                .speedup = {speedup, speedup, speedup, 9, 0},
+                                .finding = finding};
 }
 
 static void test_ladder(void **state)
