@@ -292,6 +292,14 @@ static int allow_first(scmp_filter_ctx filter, int number, uint64_t first)
     return add_rules(filter, &rule, 1);
 }
 
+/* ENOSYS for threads whose numbers are above the process's own: its own ones, and others. */
+static int answer_later(scmp_filter_ctx filter, int number)
+{
+    const struct scmp_arg_cmp compare = {
+        .arg = 0, .op = SCMP_CMP_GT, .datum_a = (uint64_t)getpid(), .datum_b = 0};
+    return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(ENOSYS), number, 1, &compare);
+}
+
 /* A mapping call at an address below the window or above it, and shorter than the gap below. */
 static int allow_outside(scmp_filter_ctx filter, int number, const struct sandbox_window *window,
                          const struct scmp_arg_cmp *more, unsigned more_count)
@@ -432,6 +440,8 @@ static int rules_runner(scmp_filter_ctx filter, const struct sandbox_window *win
         result = allow_first(filter, SCMP_SYS(sched_getaffinity), 0);
     if (result == 0)
         result = allow_first(filter, SCMP_SYS(sched_getaffinity), (uint64_t)getpid());
+    if (result == 0) /* pthread_getattr_np() asks for each thread, and takes ENOSYS for an answer */
+        result = answer_later(filter, SCMP_SYS(sched_getaffinity));
     if (result == 0) /* limits are read, never set */
         result = allow_pair(filter, SCMP_SYS(prlimit64), 0, 0, 2, 0);
     return result;
