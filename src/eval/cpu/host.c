@@ -229,8 +229,7 @@ static struct remains remains(struct subject *subject)
     if (thread_state(subject->pid, subject->pid) == 'Z') /* its next call says so */
         return (struct remains){0};
     left_look(subject->pid, &now);
-    const char state = thread_state(subject->pid, subject->pid);
-    if (state != 'T' && state != 't') /* killed meanwhile: what was read is of no process */
+    if (!left_has_memory(subject->pid)) /* killed meanwhile: what was read is of no process */
         return (struct remains){0};
     const char *changed = left_change(&host->before, &now, false);
     bool more = now.threads > host->own_threads;

@@ -187,6 +187,14 @@ static uint64_t folder_of(int pid)
     return stat(path, &status) == 0 ? status.st_ino : 0;
 }
 
+/* The first thing that goes when a process ends. */
+bool left_has_memory(int pid)
+{
+    struct left now = {0};
+    read_status(pid, &now);
+    return now.memory_bytes > 0;
+}
+
 void left_look(int pid, struct left *left)
 {
     *left = (struct left){0};

@@ -20,6 +20,8 @@ struct left {
 uint64_t left_mapped_at(int pid, ino_t inode);
 /* Of a process whose group is stopped; it stays so. */
 void left_look(int pid, struct left *left);
+/* False: it has ended, or is about to, and what was looked at before may be of no process. */
+bool left_has_memory(int pid);
 /* The name of what differs; NULL: nothing does. `loading`: turning denormals off is no difference,
  * since compilers do that to whatever is linked with -ffast-math. */
 const char *left_change(const struct left *before, const struct left *after, bool loading);
