@@ -44,6 +44,8 @@ cd away || exit 1
 expect 0 'r2-c1  kept  two.c' best "$short"
 expect 0 '1 kernel of 1 evaluated' history "$short"
 expect 0 '1 kernel of 1 evaluated' history ../one
+mkdir scale # no problem, as a package's folder is none
+expect 2 '"scale" may be scale#' best scale
 cd .. || exit 1
 expect 0 '"problem_hash"' export two --format jsonl
 [[ "$out" == *two.c* && "$out" != *one.c* ]]; say $? "only its own are exported: $out"

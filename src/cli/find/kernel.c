@@ -23,12 +23,13 @@ static int at_place(struct arena *arena, const char *word, struct problem_key *k
     const char *size = file_exists(word) ? NULL : problem_size_of(word);
     const char *plain = size ? arena_strndup(arena, word, (size_t)(size - word)) : word;
     const char *path = command_path(arena, plain);
-    size_t length = strlen(path), shipped_count;
+    size_t length = strlen(path), shipped_count = 0;
     const char *const *shipped = find_shipped(arena, &shipped_count);
-    bool there = file_exists(path);
+    bool ships = false;
     for (size_t i = 0; i < shipped_count; i++)
-        there = there || strcmp(shipped[i], path) == 0;
-    if (!there || (file_is_dir(path) && *path != '/' && !shipped))
+        ships = ships || strcmp(shipped[i], path) == 0;
+    /* A folder without a spec, such as an emitted package, is no problem: its name may be one's. */
+    if (!ships && (!file_exists(path) || (file_is_dir(path) && *path != '/')))
         return 0;
     if (length > 3 && strcmp(path + length - 3, ".py") == 0) {
         problem_identity_of_module(path, hash); /* its name takes a Python to know */
