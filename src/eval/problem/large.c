@@ -138,6 +138,46 @@ static void stretch(struct drawing *drawing)
     }
 }
 
+static double elements_of(const struct tensor_spec *tensor, const struct names *dims)
+{
+    int64_t extents[RANK_MAX];
+    size_t elements = 0;
+    return tensor_extents(tensor, dims, extents, &elements, NULL) == 0 ? (double)elements : 0.0;
+}
+
+/* One of its dims after another, by a quarter, until the tensor has more elements than 16 bits
+ * count. */
+static void fill_tensor(struct drawing *drawing, const struct tensor_spec *tensor)
+{
+    enum { TRIES = 48 };
+    static const double least = 0x1p16;
+    const struct problem *problem = drawing->problem;
+    for (int i = 0; i < TRIES && elements_of(tensor, drawing->dims) <= least; i++) {
+        size_t index = (size_t)random_below(&drawing->random, problem->dim_count);
+        struct names before = *drawing->dims;
+        int64_t number = drawing->numbers[index];
+        bool kind = number < KIND_MOST || problem->dims[index].derived;
+        if (kind || !try_number(drawing, index, number + number / 4 + 1))
+            continue;
+        if (elements_of(tensor, drawing->dims) <= elements_of(tensor, &before)) {
+            *drawing->dims = before;
+            drawing->numbers[index] = number;
+        }
+    }
+}
+
+/* Dims that are all large need not make a large tensor: each that has several of them is one. */
+static void fill(struct drawing *drawing)
+{
+    const struct problem *problem = drawing->problem;
+    for (size_t i = 0; i < problem->output_count; i++)
+        if (problem->outputs[i].rank > 1)
+            fill_tensor(drawing, &problem->outputs[i]);
+    for (size_t i = 0; i < problem->input_count; i++)
+        if (problem->inputs[i].rank > 1)
+            fill_tensor(drawing, &problem->inputs[i]);
+}
+
 /* The number of the largest that may grow is every such one's, where that is affordable. */
 static void equalize(struct drawing *drawing)
 {
@@ -176,10 +216,12 @@ bool problem_draw_large(const struct problem *problem, uint64_t seed, uint64_t b
         }
         if (!larger || !make(problem, drawing.numbers, dims) || !affordable(problem, dims, times))
             continue;
-        if (equal)
+        if (equal) {
             equalize(&drawing);
-        else
+        } else {
+            fill(&drawing);
             stretch(&drawing);
+        }
         return true;
     }
     return false;

@@ -99,9 +99,9 @@ uint64_t problem_sizes_beyond(const struct problem *problem);
 bool problem_draw_beyond(const struct problem *problem, uint64_t seed, uint64_t *wanted,
                          struct names *dims);
 /* A shape of which each dim is at least as large as the main one's, mostly odd, at `times` the main
- * one's work and memory where that is much; equal: with dims that are alike, as far as that is
- * affordable. Bits of `batches` are dims that may grow however small they are. False: none, for
- * want of a dim that may. */
+ * one's work and memory where that is much. A tensor of several dims has more elements than 16 bits
+ * count; or, equal: dims that are alike; both as far as that is affordable. Bits of `batches` are
+ * dims that may grow however small they are. False: none, for want of a dim that may. */
 bool problem_draw_large(const struct problem *problem, uint64_t seed, uint64_t batches,
                         double times, bool equal, struct names *dims);
 

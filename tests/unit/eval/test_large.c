@@ -183,6 +183,7 @@ static void test_large_shapes(void **state)
         square = square && dims.number[0] == dims.number[1];
         assert_true((double)dims.number[0] * (double)dims.number[1] * (double)dims.number[2] <
                     0x1p28);
+        assert_true(dims.number[0] * dims.number[1] > 1 << 16); /* where 16 bits do not count C */
     }
     assert_true(over_512 && !square);
     struct names alike;
