@@ -1,5 +1,6 @@
 #include "report/words.h"
 
+#include "base/digits.h"
 #include "base/value.h"
 
 #include <inttypes.h>
@@ -22,42 +23,15 @@ const char *words_time(double ns, char text[32])
     return text;
 }
 
-enum { DIGITS = 4, DIGITS_UNKNOWN = 3 };
-
-/* The power of ten of the last digit that a number with this interval has: never below `digits` of
- * them, and never so high that nothing of the number is left. */
-static int last_place(double number, double low, double high)
-{
-    int first = (int)floor(log10(fabs(number)) + 1e-9);
-    int last = high > low ? (int)floor(log10((high - low) / 6)) : first - DIGITS + 1;
-    if (high <= 0)
-        last = first - DIGITS_UNKNOWN + 1;
-    last = last < first - DIGITS + 1 ? first - DIGITS + 1 : last;
-    return last > first ? first : last;
-}
-
-/* In units of 10^unit. */
-static void put_number(double number, int last, int unit, char *text, size_t size)
-{
-    double step = pow(10, last);
-    int decimals = unit > last ? unit - last : 0;
-    snprintf(text, size, "%.*f", decimals, round(number / step) * step / pow(10, unit));
-}
-
 const char *words_ratio(double ratio, double low, double high, char text[32])
 {
-    if (!isfinite(ratio) || ratio <= 0) {
-        strcpy(text, ratio < 0 || !isfinite(ratio) ? "-" : "0");
-        return text;
-    }
-    put_number(ratio, last_place(ratio, low, high), 0, text, 32);
-    return text;
+    return digits_of(ratio, low, high, text);
 }
 
 const char *words_time_in(double ns, double low, double high, char text[32])
 {
     static const char *const units[] = {"ns", "us", "ms", "s"};
-    char number[24];
+    char number[32];
     int unit = 0;
     if (!isfinite(ns) || ns <= 0) {
         strcpy(text, "-");
@@ -65,8 +39,8 @@ const char *words_time_in(double ns, double low, double high, char text[32])
     }
     for (double left = ns; unit < 3 && left >= 1000; left /= 1000)
         unit++;
-    put_number(ns, last_place(ns, low, high), 3 * unit, number, sizeof number);
-    snprintf(text, 32, "%s %s", number, units[unit]);
+    digits_put(ns, digits_last(ns, low, high), 3 * unit, number);
+    snprintf(text, 32, "%.20s %s", number, units[unit]);
     return text;
 }
 

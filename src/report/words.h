@@ -5,9 +5,7 @@
 #include <stdint.h>
 
 const char *words_time(double ns, char text[32]); /* "1.234 ms"; "-" where not measured */
-/* The same and a ratio ("1.97") with no more digits than [low, high] supports, which they are the
- * middle or an end of: the last one is worth at least a sixth of the interval, and there are four
- * at most. high 0: the interval is not known. */
+/* The same and a ratio ("1.97") with no more digits than [low, high] supports: base/digits. */
 const char *words_time_in(double ns, double low, double high, char text[32]);
 const char *words_ratio(double ratio, double low, double high, char text[32]);
 /* A time whose interval is known as that of its ratio to another: [low, high] around `ratio`. */

@@ -224,8 +224,8 @@ static void count(struct collection *all, const struct lesson *lesson)
         tally->tried++;
         tally->right += is(lesson->verdict, "kernel");
         tally->won += lesson_is_win(lesson);
-        if (lesson_is_win(lesson) && lesson->change > tally->best)
-            tally->best = lesson->change;
+        if (lesson_is_win(lesson) && lesson->change_low > tally->best)
+            tally->best = lesson->change_low;
     }
 }
 

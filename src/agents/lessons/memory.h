@@ -14,7 +14,7 @@ enum {
 struct lesson_tally { /* of one category of ideas, all earlier runs of the family */
     const char *category;
     int64_t tried, right, won; /* won: lesson_is_win() */
-    double best;               /* largest change of those that won; 0: none */
+    double best;               /* most that one that won gained at least; 0: none */
 };
 
 struct lesson_memory {    /* zero: nothing is known */

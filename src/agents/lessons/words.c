@@ -2,6 +2,7 @@
 
 #include "agents/ideas/ideas.h"
 #include "agents/ideas/novelty.h"
+#include "base/digits.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -25,8 +26,24 @@ static enum outcome outcome_of(const struct lesson *lesson)
     if (lesson_is_win(lesson))
         return OUTCOME_WIN;
     bool kernel = is(lesson->verdict, "kernel");
-    return kernel && (lesson->change <= 0 || lesson->change_high >= 1) ? OUTCOME_SAME
-                                                                       : OUTCOME_LOSS;
+    return kernel && (lesson->change_high <= 0 || lesson->change_high >= 1) ? OUTCOME_SAME
+                                                                            : OUTCOME_LOSS;
+}
+
+/* A wide interval has no middle worth a word: "2x to 100x its parent". */
+static void put_ratio(double ratio, double low, double high, const char *over, struct buf *out)
+{
+    static const double wide = 1.5;
+    char middle[32], least[32], most[32];
+    digits_of(ratio, low, high, middle);
+    digits_of(low, low, high, least);
+    digits_of(high, low, high, most);
+    if (!(low > 0 && high > low))
+        buf_addf(out, "%sx %s, measured once", middle, over);
+    else if (high > wide * low)
+        buf_addf(out, "%sx to %sx %s", least, most, over);
+    else
+        buf_addf(out, "%sx %s (%s to %s)", middle, over, least, most);
 }
 
 void lesson_outcome(const struct lesson *lesson, struct buf *out)
@@ -36,13 +53,14 @@ void lesson_outcome(const struct lesson *lesson, struct buf *out)
         return;
     }
     if (lesson->change <= 0) {
-        buf_addf(out, "right, %.3fx the baseline", lesson->speedup);
+        buf_add_text(out, "right, ");
+        put_ratio(lesson->speedup, lesson->speedup_low, lesson->speedup_high, "the baseline", out);
         return;
     }
     static const char *const words[] = {
         [OUTCOME_WIN] = "faster", [OUTCOME_SAME] = "no difference", [OUTCOME_LOSS] = "slower"};
-    buf_addf(out, "%s, %.3fx its parent (%.3f to %.3f)", words[outcome_of(lesson)], lesson->change,
-             lesson->change_low, lesson->change_high);
+    buf_addf(out, "%s, ", lesson->change_high > 0 ? words[outcome_of(lesson)] : "right");
+    put_ratio(lesson->change, lesson->change_low, lesson->change_high, "its parent", out);
 }
 
 static bool lesson_same_idea(const struct lesson *a, const struct lesson *b)
@@ -65,12 +83,13 @@ struct ranked {
     bool own, used;
 };
 
-/* What worked, and by how much, tells most; then what failed; least what made no difference. */
+/* What worked, and by how much at least, tells most; then what failed; least what made no
+ * difference. */
 static double telling(const struct lesson *lesson)
 {
     switch (outcome_of(lesson)) {
     case OUTCOME_WIN:
-        return 1 + (lesson->change < 3 ? lesson->change - 1 : 2) / 2;
+        return 1 + (lesson->change_low < 3 ? lesson->change_low - 1 : 2) / 2;
     case OUTCOME_LOSS:
         return 0.7;
     default:
@@ -185,8 +204,8 @@ static void put_points(const struct lesson_ask *ask, struct buf *out)
         if (seen)
             continue;
         const struct ranked item = {.lesson = point};
-        buf_addf(out, "- %s did best with %s: %.1f us, %.3fx the baseline", point->name,
-                 point->tune, point->time_ns / 1e3, point->speedup);
+        buf_addf(out, "- %s did best with %s: ", point->name, point->tune);
+        put_ratio(point->speedup, point->speedup_low, point->speedup_high, "the baseline", out);
         put_place(ask, &item, out);
         buf_add_char(out, '\n');
         shown++;
@@ -242,8 +261,8 @@ static void tally(const struct lesson_ask *ask, struct lesson_tally *tallies)
                 continue;
             tallies[k].tried++;
             tallies[k].won += lesson_is_win(lesson);
-            if (lesson_is_win(lesson) && lesson->change > tallies[k].best)
-                tallies[k].best = lesson->change;
+            if (lesson_is_win(lesson) && lesson->change_low > tallies[k].best)
+                tallies[k].best = lesson->change_low;
         }
 }
 

@@ -3,8 +3,8 @@
 
 #include "agents/lessons/memory.h"
 
-/* "1.380x its parent (1.310 to 1.450)", "no difference to its parent (0.97 to 1.02)", "failed: does
- * not compile". */
+/* "faster, 1.38x its parent (1.31 to 1.45)", with the digits that the interval supports; "faster,
+ * 2x to 100x its parent" of a wide one; "failed: does not compile". */
 void lesson_outcome(const struct lesson *lesson, struct buf *out);
 
 /* Whether two of the same mechanism, by its words, came out differently: one won, the other lost,

@@ -299,6 +299,44 @@ static void test_chapter(void **state)
     buf_free(&text);
 }
 
+/* No number that its interval does not support. */
+static void test_outcome(void **state)
+{
+    static const struct {
+        double change, low, high;
+        const char *said;
+    } rows[] = {
+        {19.005, 2.04, 103.2, "faster, 2x to 100x its parent"},
+        {1.3801, 1.3112, 1.4521, "faster, 1.38x its parent (1.31 to 1.45)"},
+        {1.41, 1.01, 1.6, "faster, 1.01x to 1.60x its parent"},
+        {0.9812, 0.94, 1.02, "no difference, 0.98x its parent (0.94 to 1.02)"},
+        {0.5, 0.48, 0.52, "slower, 0.500x its parent (0.480 to 0.520)"},
+        {1.4049, 0, 0, "right, 1.40x its parent, measured once"},
+        {0, 0, 0, "right, 12.0x the baseline (9.1 to 13.4)"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct lesson lesson = won("r1-c1", "Pack", rows[i].change);
+        lesson.change_low = rows[i].low;
+        lesson.change_high = rows[i].high;
+        lesson.speedup = 11.987;
+        lesson.speedup_low = 9.1;
+        lesson.speedup_high = 13.4;
+        BUF_LOCAL(text, 4096);
+        lesson_outcome(&lesson, &text);
+        assert_string_equal(buf_text(&text), rows[i].said);
+    }
+    /* What was gained at least weighs, not the middle of a wide interval. */
+    struct lesson ideas[] = {won("r1-c1", "Pack B in slivers", 19), won("r1-c2", "Use fmas", 1.5)};
+    ideas[0].change_low = 1.02;
+    ideas[0].change_high = 103;
+    struct lesson_memory memory = {.ideas = ideas, .idea_count = COUNT(ideas)};
+    const struct lesson_ask ask = {.here = &here, .limiter = "", .memory = &memory, .bytes = 4000};
+    BUF_LOCAL(text, 1 << 16);
+    lesson_chapter(&ask, &text);
+    assert_int_equal(strncmp(buf_text(&text), "- \"Use fmas\"", 12), 0);
+}
+
 static void test_quotas(void **state)
 {
     (void)state;
@@ -330,7 +368,7 @@ int main(void)
         cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_refused),
         cmocka_unit_test(test_cleaned),        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_memory_bounded), cmocka_unit_test(test_chapter),
-        cmocka_unit_test(test_quotas),
+        cmocka_unit_test(test_outcome),        cmocka_unit_test(test_quotas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
