@@ -160,8 +160,9 @@ static void put_repairs(const struct prompt_attempt *best, const char *separator
     put_clipped(best->first_failure, REASON_BYTES, out);
 }
 
-static void put_item(const struct item *item, struct buf *out)
+static void put_item(const struct prompt_context *context, const struct item *item, struct buf *out)
 {
+    char text[32];
     const struct prompt_attempt *best = item->best;
     buf_add_text(out, "- ");
     put_clipped(best->title, REASON_BYTES, out);
@@ -171,15 +172,16 @@ static void put_item(const struct item *item, struct buf *out)
     buf_add_char(out, ']');
     const char *separator = ": ";
     if (best->time_ns > 0) {
-        buf_addf(out, "%s%.1f us", separator, best->time_ns / 1e3);
+        buf_addf(out, "%s%s us", separator, prompt_digits(context, best->time_ns / 1e3, text));
         separator = ", ";
     }
     if (best->over_parent > 0) {
-        buf_addf(out, "%s%.3fx its parent", separator, best->over_parent);
+        buf_addf(out, "%s%sx its parent", separator,
+                 prompt_digits(context, best->over_parent, text));
         separator = ", ";
     }
     if (best->speedup > 0) {
-        buf_addf(out, "%s%.3fx the baseline", separator, best->speedup);
+        buf_addf(out, "%s%sx the baseline", separator, prompt_digits(context, best->speedup, text));
         separator = "; ";
     }
     if (has(best->same_as)) {
@@ -205,7 +207,8 @@ static bool worth_saying(const struct item *items, size_t at)
 
 /* Marks what fits: the groups take turns, until the first that does not. Returns how many do not.
  */
-static size_t choose(struct item *items, size_t count, size_t most)
+static size_t choose(const struct prompt_context *context, struct item *items, size_t count,
+                     size_t most)
 {
     size_t next[GROUPS + 1] = {0}, rest = 0;
     for (size_t i = 0; i < count; i++) {
@@ -226,7 +229,7 @@ static size_t choose(struct item *items, size_t count, size_t most)
             struct item *item = &items[next[group]++];
             bool first = item == items || item[-1].group != item->group;
             buf_reset(&line);
-            put_item(item, &line);
+            put_item(context, item, &line);
             size_t cost = line.length + (first ? strlen(headings[group]) : 0);
             full = cost > most;
             if (full)
@@ -239,7 +242,8 @@ static size_t choose(struct item *items, size_t count, size_t most)
     return rest;
 }
 
-static void put_shown(const struct item *items, size_t count, struct buf *out)
+static void put_shown(const struct prompt_context *context, const struct item *items, size_t count,
+                      struct buf *out)
 {
     size_t group = GROUPS;
     for (size_t i = 0; i < count; i++) {
@@ -248,7 +252,7 @@ static void put_shown(const struct item *items, size_t count, struct buf *out)
         if (items[i].group != group)
             buf_add_text(out, headings[items[i].group]);
         group = items[i].group;
-        put_item(&items[i], out);
+        put_item(context, &items[i], out);
     }
 }
 
@@ -262,14 +266,15 @@ void put_history(const struct material *material, size_t most, struct buf *out)
     size_t count = gather(material, items), rest = 0;
     qsort(items, count, sizeof *items, compare);
     BUF_LOCAL(whole, PROMPT_BYTES_MAX);
-    (void)choose(items, count, SIZE_MAX);
-    put_shown(items, count, &whole);
+    const struct prompt_context *context = material->context;
+    (void)choose(context, items, count, SIZE_MAX);
+    put_shown(context, items, count, &whole);
     if (whole.length > most) {
         for (size_t i = 0; i < count; i++)
             items[i].shown = false;
-        rest = choose(items, count, most > REST_BYTES ? most - REST_BYTES : 0);
+        rest = choose(context, items, count, most > REST_BYTES ? most - REST_BYTES : 0);
         buf_reset(&whole);
-        put_shown(items, count, &whole);
+        put_shown(context, items, count, &whole);
         buf_addf(&whole, "And %zu more that are not shown.\n", rest);
     }
     buf_add_text(out, buf_text(&whole));
@@ -295,15 +300,19 @@ static int compare_tallies(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-static void put_tallies(struct tally *tallies, size_t kinds, struct buf *text)
+static void put_tallies(const struct prompt_context *context, struct tally *tallies, size_t kinds,
+                        struct buf *text)
 {
+    char best[32];
     qsort(tallies, kinds, sizeof tallies[0], compare_tallies);
+    if (tallies[0].tried == 0) /* starts alone */
+        return;
     buf_add_text(text, "# Which kinds of ideas pay here\n");
     for (size_t k = 0; k < kinds && tallies[k].tried > 0; k++) {
         buf_addf(text, "- %s: %zu tried, %zu right, %zu faster than their parents", tallies[k].name,
                  tallies[k].tried, tallies[k].kept, tallies[k].won);
         if (tallies[k].best > 0)
-            buf_addf(text, ", the best %.3fx", tallies[k].best);
+            buf_addf(text, ", the best %sx", prompt_digits(context, tallies[k].best, best));
         if (tallies[k].even > 0)
             buf_addf(text, ", %zu within the noise", tallies[k].even);
         buf_add_char(text, '\n');
@@ -341,7 +350,7 @@ void put_categories(const struct material *material, size_t most, struct buf *ou
     }
     BUF_LOCAL(text, 4096);
     if (material->history_count > 0)
-        put_tallies(tallies, kinds, &text);
+        put_tallies(material->context, tallies, kinds, &text);
     const char *wanted = material->context->wanted;
     if (wanted != NULL && *wanted != '\0')
         buf_addf(&text, "%s%s\n", text.length == 0 ? "# Which kinds of ideas pay here\n" : "",

@@ -1,5 +1,6 @@
 #include "agents/diagnosis/diagnosis.h"
 #include "agents/prompt/private.h"
+#include "base/digits.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -90,11 +91,21 @@ void put_source(const struct material *material, size_t most, struct buf *out)
 
 static void put_head(const struct prompt_kernel *kernel, struct buf *out)
 {
+    char time[32], middle[32], least[32], most[32];
+    double low = kernel->speedup_low, high = kernel->speedup_high;
+    double us = kernel->time_ns / 1e3;
+    bool interval = low > 0 && high > low; /* of one sample there is none */
     buf_addf(out, "%s (%s): ", kernel->id, kernel->name != NULL ? kernel->name : "");
     if (kernel->time_ns > 0)
-        buf_addf(out, "%.1f us, %.3fx the baseline (95 %%: %.3f to %.3f)%s%s\n",
-                 kernel->time_ns / 1e3, kernel->speedup, kernel->speedup_low, kernel->speedup_high,
-                 kernel->finding != NULL && *kernel->finding != '\0' ? ": " : "",
+        buf_addf(out, "%s us, %sx the baseline",
+                 digits_of(us, interval ? us * kernel->speedup / high : 0,
+                           interval ? us * kernel->speedup / low : 0, time),
+                 digits_of(kernel->speedup, low, high, middle));
+    if (kernel->time_ns > 0 && interval)
+        buf_addf(out, " (95 %%: %s to %s)", digits_of(low, low, high, least),
+                 digits_of(high, low, high, most));
+    if (kernel->time_ns > 0)
+        buf_addf(out, "%s%s\n", kernel->finding != NULL && *kernel->finding != '\0' ? ": " : "",
                  kernel->finding != NULL ? kernel->finding : "");
     else
         buf_add_text(out, "not measured yet\n");

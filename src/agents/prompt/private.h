@@ -45,6 +45,8 @@ prompt_part put_problem; /* at least all but the reference */
 prompt_part put_device;
 /* The share of a time below which two are equal, as docs/timing-and-statistics.md has it. */
 double prompt_noise(const struct prompt_context *context);
+/* A ratio, or a time, with no more digits than that supports. */
+const char *prompt_digits(const struct prompt_context *context, double number, char text[32]);
 
 /* kernel.c */
 prompt_part put_parents; /* with a diagnosis each; from the last to the second they are left out */

@@ -1,5 +1,6 @@
 #include "agents/prompt/private.h"
 
+#include "base/digits.h"
 #include "eval/check/check.h"
 #include "eval/problem/torch.h"
 
@@ -153,35 +154,62 @@ double prompt_noise(const struct prompt_context *context)
     return fmax(0.01, 3 * context->spread);
 }
 
+const char *prompt_digits(const struct prompt_context *context, double number, char text[32])
+{
+    double by = 1 + prompt_noise(context);
+    return digits_of(number, number / by, number * by, text);
+}
+
 /* What speed-ups are against, and how much of one is noise. */
 static void put_measure(const struct prompt_context *context, struct buf *out)
 {
     if (context->baseline == NULL || *context->baseline == '\0')
         return;
     buf_addf(out, "- the baseline, which speed-ups are against: %s", context->baseline);
+    char time[32];
     if (context->baseline_ns > 0)
-        buf_addf(out, ", %.1f us", context->baseline_ns / 1e3);
+        buf_addf(out, ", %s us", prompt_digits(context, context->baseline_ns / 1e3, time));
     buf_add_char(out, '\n');
+    double least = 1 + prompt_noise(context);
     if (context->spread > 0)
         buf_addf(out,
-                 "- noise: a kernel measured against itself strays by %.1f %% here; less than "
-                 "%.1f %% is no difference\n",
-                 100 * context->spread, 100 * prompt_noise(context));
+                 "- noise: a kernel measured against itself strays by %.2g %% here; two times that "
+                 "differ by less than %.4gx are equal\n",
+                 100 * context->spread, least);
 }
 
-static void put_floor(const struct prompt_context *context, struct buf *out)
+/* 268435456 -> "268 M" */
+static void put_amount(double amount, struct buf *out)
 {
-    bool cached = context->memory_ns > context->floor_ns;
-    if (!(context->floor_ns > 0))
-        return;
-    buf_addf(out, "- no kernel on this machine can take less than about %.1f us",
-             context->floor_ns / 1e3);
-    if (cached)
-        buf_addf(out, " by its operations; its bytes take %.1f us but for what the caches hold",
-                 context->memory_ns / 1e3);
-    buf_addf(out, "%s\n",
-             context->under_load ? "; these rates were measured under load, so that less may do"
-                                 : "");
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
+    size_t unit = 0;
+    for (; unit + 1 < sizeof prefixes / sizeof prefixes[0] && amount >= 999.5; unit++)
+        amount /= 1000;
+    buf_addf(out, "%.3g %s", amount, prefixes[unit]);
+}
+
+/* Bytes bound every kernel; operations are those of the definition, which algebra may need fewer
+ * of. */
+static void put_work(const struct prompt_work *work, struct buf *out)
+{
+    if (work->bytes > 0 && work->bytes_ns > 0) {
+        buf_add_text(out, "- its tensors have ");
+        put_amount(work->bytes, out);
+        buf_addf(out, "B: to move each once takes %.1f us at this machine's measured rate%s\n",
+                 work->bytes_ns / 1e3,
+                 work->cached ? ", less where the caches hold them" : "; no kernel can take less");
+    }
+    if (work->flops > 0) {
+        buf_add_text(out, "- the definition does ");
+        put_amount(work->flops, out);
+        buf_add_text(out, "flop");
+        if (work->flops_ns > 0)
+            buf_addf(out, ", which take %.1f us at this machine's measured rate",
+                     work->flops_ns / 1e3);
+        buf_add_text(out, "; algebra may need fewer\n");
+    }
+    if (work->under_load && (work->bytes_ns > 0 || work->flops_ns > 0))
+        buf_add_text(out, "- other programs ran while these rates were measured: less may do\n");
 }
 
 static void put_definition(const struct prompt_context *context, struct buf *out)
@@ -205,7 +233,7 @@ static void put_definition(const struct prompt_context *context, struct buf *out
         buf_add_text(out,
                      "- the reference is a PyTorch module: eager is it as it stands, compile is "
                      "torch.compile of it; the final measurement is against both\n");
-    put_floor(context, out);
+    put_work(&context->work, out);
 }
 
 void put_problem(const struct material *material, size_t most, struct buf *out)

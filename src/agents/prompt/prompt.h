@@ -22,17 +22,23 @@ struct prompt_passage { /* a quotation; somebody else's text */
     const char *text;
 };
 
+struct prompt_work {        /* what the definition does at the timed shape; 0: not known */
+    double flops, flops_ns; /* its operations, and what they take at the measured rate */
+    double bytes, bytes_ns; /* its tensors, each once, at the faster of copying and reading */
+    bool cached;            /* the caches hold them, so that they may take less */
+    bool under_load;        /* when the rates were measured */
+};
+
 struct prompt_context { /* the same for every prompt of a run; borrowed */
     const struct problem *problem;
-    const char *reference;        /* text of the reference's source, or "" */
-    const char *device;           /* JSON object of the lane's record, or "" */
-    const char *facts;            /* JSON object: cores, l1_bytes, ...; or "" */
-    const char *baseline;         /* name of what speed-ups are against, or "" */
-    double baseline_ns, floor_ns; /* 0: not known */
-    double memory_ns;             /* its bytes at the memory's rate; may be over floor_ns */
-    bool untuned;                 /* the search tries no other tune numbers than are written */
-    bool under_load;              /* when the rates behind both were measured */
-    double spread;                /* of a kernel with itself (A/A); 0: not known */
+    const char *reference; /* text of the reference's source, or "" */
+    const char *device;    /* JSON object of the lane's record, or "" */
+    const char *facts;     /* JSON object: cores, l1_bytes, ...; or "" */
+    const char *baseline;  /* name of what speed-ups are against, or "" */
+    double baseline_ns;    /* 0: not known */
+    struct prompt_work work;
+    bool untuned;  /* the search tries no other tune numbers than are written */
+    double spread; /* of a kernel with itself (A/A); 0: not known */
     /* what one prompt has of its own */
     const struct prompt_passage *passages; /* of manuals, about the idea at hand; the best first */
     size_t passage_count;

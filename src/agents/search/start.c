@@ -138,7 +138,8 @@ int search_load(struct search *search, struct err *err)
 
 /* ---- facts ---- */
 
-/* What no kernel beats here. A problem that fits the caches is not held by the memory's rate. */
+/* What the definition's work takes here: its bytes are the same for every kernel, its operations
+ * are not. A problem that fits the caches is not held by the memory's rate. */
 static void set_floor(struct search *search, const struct value *context)
 {
     double flops = 0, bytes = 0, floor_ns = 0;
@@ -158,11 +159,15 @@ static void set_floor(struct search *search, const struct value *context)
     double by_memory = fmax(copy, read) > 0 ? bytes / fmax(copy, read) * 1e9 : 0;
     proposer_set_floor(search->proposer, fmax(floor_ns, by_memory));
     double cache = value_real(value_get(context, "facts"), "l3_bytes", 0);
-    search->memory_ns = copy > 0 ? bytes / copy * 1e9 : 0;
-    if (bytes > 2 * cache)
-        floor_ns = fmax(floor_ns, search->memory_ns);
-    search->floor_ns = floor_ns;
     search->floor_under_load = value_bool(ceilings, "under_load", false);
+    search->work = (struct prompt_work){.flops = flops,
+                                        .flops_ns = floor_ns,
+                                        .bytes = bytes,
+                                        .bytes_ns = by_memory,
+                                        .cached = bytes <= 2 * cache,
+                                        .under_load = search->floor_under_load};
+    search->floor_ns =
+        copy > 0 && bytes > 2 * cache ? fmax(floor_ns, bytes / copy * 1e9) : floor_ns;
 }
 
 /* What the first process of a run saw of the machine is what its prompts and proposals go by, also

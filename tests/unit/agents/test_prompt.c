@@ -104,7 +104,7 @@ static int set_up(void **state)
         .baseline = "reference",
         .baseline_ns = 393216,
         .spread = 0.004,
-        .floor_ns = 49152};
+        .work = {.flops = 196608, .flops_ns = 393, .bytes = 1572864, .bytes_ns = 49152}};
     return 0;
 }
 

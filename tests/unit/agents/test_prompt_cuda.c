@@ -56,13 +56,14 @@ static int set_up(void **state)
                            description, strlen(description), &err) != 0 ||
         prompts_load(the.arena, "cuda", &the.prompts, &err) != 0)
         fail_msg("%s", err.message);
-    the.context = (struct prompt_context){.problem = &the.problem,
-                                          .reference = "class Model(nn.Module):\n    pass\n",
-                                          .device = device,
-                                          .facts = facts,
-                                          .baseline = "eager",
-                                          .baseline_ns = 250000,
-                                          .floor_ns = 42000};
+    the.context = (struct prompt_context){
+        .problem = &the.problem,
+        .reference = "class Model(nn.Module):\n    pass\n",
+        .device = device,
+        .facts = facts,
+        .baseline = "eager",
+        .baseline_ns = 250000,
+        .work = {.flops = 1073741824, .flops_ns = 18800, .bytes = 1.1e7, .bytes_ns = 3500}};
     return 0;
 }
 

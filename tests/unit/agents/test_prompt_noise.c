@@ -1,5 +1,5 @@
-/* What a prompt says of gains where a machine is noisy, and of the least time where caches hold the
- * data. */
+/* What a prompt says of gains where a machine is noisy, and of the definition's bytes and
+ * operations. */
 #include "check.h"
 
 #include "agents/prompt/prompt.h"
@@ -51,8 +51,7 @@ static void test_what_differs(void **state)
         assert_true(at > even && at < slower);
     }
     assert_non_null(strstr(
-        text,
-        "- compute: 5 tried, 5 right, 1 faster than their parents, the best 3.000x, 3 within"));
+        text, "- compute: 5 tried, 5 right, 1 faster than their parents, the best 3.0x, 3 within"));
     mem_free(text);
     context.spread = 0;
     text = told(attempts, 5);
@@ -61,21 +60,35 @@ static void test_what_differs(void **state)
     mem_free(text);
 }
 
-static void test_floor(void **state)
+/* Bytes bound every kernel, operations are the definition's own. */
+static void test_work(void **state)
 {
+    static const struct {
+        struct prompt_work work;
+        const char *said, *not_said;
+    } rows[] = {
+        {{.bytes = 12.6e6, .bytes_ns = 409600},
+         "- its tensors have 12.6 MB: to move each once takes 409.6 us at this machine's measured "
+         "rate; no kernel can take less\n",
+         "flop"},
+        {{.flops = 530841600, .flops_ns = 2375e3, .bytes = 12.6e6, .bytes_ns = 4e5, .cached = true},
+         "- the definition does 531 Mflop, which take 2375.0 us at this machine's measured rate; "
+         "algebra may need fewer\n",
+         "no kernel"},
+        {{.flops = 1e9}, "- the definition does 1 Gflop; algebra may need fewer\n", "us at"},
+        {{.flops = 5, .flops_ns = 7e3, .under_load = true},
+         "- other programs ran while these rates were measured: less may do\n",
+         "no kernel"},
+        {{.bytes = 1e6, .under_load = true}, "scale: ", "measured"},
+    };
     (void)state;
-    context.memory_ns = 0;
-    char *text = told(NULL, 0);
-    assert_non_null(strstr(text, "less than about 49.2 us\n"));
-    mem_free(text);
-    context.memory_ns = 98304;
-    context.under_load = true;
-    text = told(NULL, 0);
-    assert_non_null(strstr(text,
-                           "less than about 49.2 us by its operations; its bytes take 98.3 us "
-                           "but for what the caches hold; these rates were measured under "
-                           "load, so that less may do\n"));
-    mem_free(text);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        context.work = rows[i].work;
+        char *text = told(NULL, 0);
+        assert_non_null(strstr(text, rows[i].said));
+        assert_null(strstr(text, rows[i].not_said));
+        mem_free(text);
+    }
 }
 
 /* With --tuning 0 nobody else tries numbers. */
@@ -98,10 +111,10 @@ int main(void)
     if (problem_load(TEST_SOURCE_DIR "/tests/unit/agents/golden/scale", &problem, &err) != 0 ||
         prompts_load(arena, "cpu", &prompts, &err) != 0)
         return 1;
-    context = (struct prompt_context){.problem = problem, .floor_ns = 49152};
+    context = (struct prompt_context){.problem = problem};
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_differs),
                                        cmocka_unit_test(test_who_tunes),
-                                       cmocka_unit_test(test_floor)};
+                                       cmocka_unit_test(test_work)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     problem_free(problem);
     arena_free(arena);

@@ -139,9 +139,7 @@ static void set_context(struct search *search)
         .facts = value_json(value_get(context, "facts"), search->arena),
         .baseline = o->baseline ? o->baseline : search->problem->baseline,
         .untuned = o->tuning == 0,
-        .floor_ns = search->floor_ns,
-        .memory_ns = search->memory_ns,
-        .under_load = search->floor_under_load};
+        .work = search->work};
 }
 
 int search_budget_open(struct search *search, struct err *err)

@@ -159,7 +159,9 @@ void search_round_taken(struct search *search, int64_t round)
             arena_printf(search->arena, "target reached: at least %.3gx", o->target);
     else if (floor_reached(search, best))
         search->limits.reached =
-            arena_printf(search->arena, "floor reached: %.0f %% of what this machine can do",
+            arena_printf(search->arena,
+                         "floor reached: %.0f %% of its time is what the definition's bytes "
+                         "and operations take at this machine's rates",
                          100 * search->floor_ns / best->record.time_ns);
     else if (o->patience > 0 && round - search->limits.best_since >= o->patience)
         search->limits.reached =

@@ -38,9 +38,9 @@ struct search {
     struct arena *arena;
     struct problem *problem;
     struct names facts;
-    double floor_ns;       /* by the ceilings, not by what a verdict needs */
-    double memory_ns;      /* its bytes at the rate of a copy, also where the caches hold them */
-    bool floor_under_load; /* these were measured on a busy machine: it is too far up */
+    double floor_ns; /* of the definition's work, by the ceilings; algebra may need less */
+    struct prompt_work work;
+    bool floor_under_load; /* the ceilings were measured on a busy machine: it is too far up */
     char id[32];
     struct err err;
     unsigned stops;
