@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWERS = 18, MANY = 4 };
+enum { ANSWERS = 22, MANY = 4, TURNED = 4 };
 
 static const double last_bits[DTYPES] = {[DTYPE_FLOAT32] = 0x1p-17,
                                          [DTYPE_FLOAT64] = 0x1p-46,
@@ -110,8 +110,9 @@ static bool is_among(const struct asked *asked, size_t k, double number, double 
 
 /* An answer that was given explains an element: each of an index's, of others at most a sixteenth
  * of all, or twice as many as the definition gets wrong in its own precision. Where that is more
- * than a quarter of all, the inputs are no question. There, and where many answers are as good, one
- * may be as far off as the definition's lie apart. */
+ * than a quarter of all, the inputs are no question: of indices, those that it gives another one
+ * for. There, and where many answers are as good, one may be as far off as the definition's lie
+ * apart. */
 static void settle(struct ties *ties, const struct asked *asked, bool zeros)
 {
     enum { PART = 16, NO_QUESTION = 4 };
@@ -127,7 +128,8 @@ static void settle(struct ties *ties, const struct asked *asked, bool zeros)
     }
     for (size_t k = 0; k < asked->count; k++) {
         double number = ties_got(ties, asked->at[k]);
-        bool any = none || distinct(&asked->given[k * ANSWERS], asked->answers) >= MANY;
+        size_t different = distinct(&asked->given[k * ANSWERS], asked->answers);
+        bool any = (none && (different > 1 || !ties->index)) || different >= MANY;
         if ((any && is_among(asked, k, number, apart)) ||
             (is_given(asked, k, number) && near++ < most))
             ties_explain(ties, asked->at[k]);
@@ -150,14 +152,31 @@ static void asked_close(struct asked *asked)
     mem_free(asked->given);
 }
 
+/* What an index points at is put in another order. Of what the definition cannot tell apart it
+ * takes the first, or the last, which are others then. */
+static void ask_turned(const struct ties *ties, struct asked *asked,
+                       const struct pointing *pointing, bool honest)
+{
+    MEM_LOCAL double *answers = (double *)mem_array(ties->count + 1, sizeof *answers);
+    for (size_t i = 0; i < TURNED && ties->index; i++) {
+        struct turn turn = {.around = i % 2 == 0, .honest = honest};
+        turn.by = i == 0 ? 0 : (size_t)random_below(&ties->session->random, pointing->extent);
+        if (ties_turn(ties, ties->set, pointing, &turn, answers))
+            take_answers(ties, asked, answers, DTYPE_FLOAT64, false);
+    }
+}
+
 /* In pairs: what does not tip one way tips the other. */
-static void ask_shaken(struct ties *ties, const double *sizes, size_t pairs)
+static void ask_shaken(struct ties *ties, const double *sizes, size_t pairs,
+                       const struct pointing *pointing)
 {
     struct asked asked;
     asked_open(ties, &asked);
     take_answers(ties, &asked, ties->exact, DTYPE_FLOAT64, false);
     struct shake shake = {.by_type = sizes, .honest = true};
     bool taken = ask(ties, &asked, &shake);
+    if (taken)
+        ask_turned(ties, &asked, pointing, true);
     for (size_t i = 0; i < pairs && taken; i++) {
         shake.key = random_next(&ties->session->random);
         shake.honest = i % 2 == 1; /* whose own errors may be larger than what moving inputs does */
@@ -170,13 +189,11 @@ static void ask_shaken(struct ties *ties, const double *sizes, size_t pairs)
     asked_close(&asked);
 }
 
-/* What is equal, and stays so however little it moves: zeros move as well, and what an index points
- * at is put in another order, of which the definition takes the first, or the last. */
+/* What is equal, and stays so however little it moves: zeros move as well. */
 static void ask_equal(struct ties *ties, const double *sizes, const struct pointing *pointing)
 {
-    enum { MOVED = 7, TURNED = 4 };
+    enum { MOVED = 7 };
     struct asked asked;
-    MEM_LOCAL double *answers = (double *)mem_array(ties->count + 1, sizeof *answers);
     asked_open(ties, &asked);
     take_answers(ties, &asked, ties->exact, DTYPE_FLOAT64, false);
     struct shake shake = {.by_type = sizes, .zeros = true, .size = 1.0};
@@ -185,12 +202,8 @@ static void ask_equal(struct ties *ties, const double *sizes, const struct point
         shake.key = random_next(&ties->session->random);
         taken = ask(ties, &asked, &shake);
     }
-    for (size_t i = 0; i < TURNED && taken && ties->index; i++) {
-        struct turn turn = {.around = i % 2 == 0};
-        turn.by = i == 0 ? 0 : (size_t)random_below(&ties->session->random, pointing->extent);
-        if (ties_turn(ties, ties->set, pointing, &turn, answers))
-            take_answers(ties, &asked, answers, DTYPE_FLOAT64, false);
-    }
+    if (taken)
+        ask_turned(ties, &asked, pointing, false);
     settle(ties, &asked, true);
     asked_close(&asked);
 }
@@ -254,7 +267,7 @@ static void ask_all(struct ties *ties, struct pointing *rows)
         ties_exchange(ties, &pointing);
     }
     if (ties->bad_count > 0)
-        ask_shaken(ties, sizes, slow ? 1 : PAIRS);
+        ask_shaken(ties, sizes, slow ? 1 : PAIRS, &pointing);
     if (ties->bad_count > 0 && !slow)
         ask_equal(ties, sizes, &pointing);
 }

@@ -32,6 +32,7 @@ size_t pointing_place(const struct pointing *pointing, size_t outer, size_t pick
 struct turn {
     size_t by;
     bool around;
+    bool honest; /* the definition computes in its own precision */
 };
 
 /* --- ties_index.c --- */

@@ -73,17 +73,21 @@ size_t pointing_place(const struct pointing *pointing, size_t outer, size_t pick
     return (outer * pointing->picks + pick) * pointing->inner + inner;
 }
 
-static int compute(const struct ties *ties, const struct call *call, double **answers,
-                   struct err *err)
+/* answers[]: the definition's integers for what lies in the region. */
+static int compute(const struct ties *ties, const struct call *call,
+                   enum reference_precision precision, double *answers, struct err *err)
 {
     struct session *session = ties->session;
+    const struct layout *layout = &ties->set->shape->layout;
+    bool exact = precision == PRECISION_EXACT;
     void *results[OUTPUTS_MAX];
     for (size_t i = 0; i < session->problem->output_count; i++)
-        results[i] = session_scratch(session, i,
-                                     ties->set->shape->layout.outputs[i].elements * sizeof(double));
-    *answers = (double *)results[ties->output];
-    return reference_compute(session->reference, &ties->set->shape->layout, call, PRECISION_EXACT,
-                             results, err);
+        results[i] = session_scratch(session, i, layout->outputs[i].elements * sizeof(double));
+    if (reference_compute(session->reference, layout, call, precision, results, err) != 0)
+        return -1;
+    dtype_to_double(exact ? DTYPE_FLOAT64 : session->problem->outputs[ties->output].dtype,
+                    results[ties->output], ties->count, answers);
+    return 0;
 }
 
 static bool is_index(const struct pointing *pointing, double number)
@@ -103,9 +107,9 @@ bool ties_turn(const struct ties *ties, const struct set *set, const struct poin
 {
     struct session *session = ties->session;
     size_t bytes = dtype_bytes(session->problem->inputs[pointing->input].dtype);
+    enum reference_precision precision = turn->honest ? PRECISION_SPEC : PRECISION_EXACT;
     struct call call;
     struct err ignored;
-    double *given;
     set_place(session, set, &call);
     unsigned char *to = session->region.inputs + set->shape->layout.inputs[pointing->input].offset;
     MEM_LOCAL double *before = (double *)mem_array(pointing->extent, sizeof *before);
@@ -116,10 +120,10 @@ bool ties_turn(const struct ties *ties, const struct set *set, const struct poin
             memcpy(to + place_in(pointing, o, turned(pointing, turn, at), 0) * bytes,
                    set->inputs[pointing->input] + place_in(pointing, o, at, 0) * bytes,
                    pointing->inner * bytes);
-    if (compute(ties, &call, &given, &ignored) != 0)
+    if (compute(ties, &call, precision, answers, &ignored) != 0)
         return false;
     for (size_t i = 0; i < ties->count; i++)
-        answers[i] = is_index(pointing, given[i]) ? before[(size_t)given[i]] : NAN;
+        answers[i] = is_index(pointing, answers[i]) ? before[(size_t)answers[i]] : NAN;
     return true;
 }
 
@@ -163,16 +167,12 @@ bool ties_find_index(const struct ties *ties, struct pointing *pointing)
     struct set drawn = {.shape = ties->set->shape, .distribution = DRAW_NORMAL};
     struct call call;
     struct err ignored;
-    double *answers;
-    bool found = false;
+    MEM_LOCAL double *before = (double *)mem_array(ties->count + 1, sizeof *before);
     set_draw(session, &drawn);
     set_place(session, &drawn, &call);
-    if (compute(ties, &call, &answers, &ignored) == 0) {
-        MEM_LOCAL double *before = (double *)mem_array(ties->count + 1, sizeof *before);
-        memcpy(before, answers, ties->count * sizeof *before);
-        found = find_view(ties, &drawn, before, false, pointing) ||
-                find_view(ties, &drawn, before, true, pointing);
-    }
+    bool found = compute(ties, &call, PRECISION_EXACT, before, &ignored) == 0 &&
+                 (find_view(ties, &drawn, before, false, pointing) ||
+                  find_view(ties, &drawn, before, true, pointing));
     set_free(&drawn);
     return found;
 }
@@ -238,11 +238,11 @@ void ties_exchange(struct ties *ties, const struct pointing *pointing)
 {
     struct call call;
     struct err ignored;
-    double *answers;
+    MEM_LOCAL double *answers = (double *)mem_array(ties->count + 1, sizeof *answers);
     MEM_LOCAL unsigned char *usable = (unsigned char *)mem_alloc(pointing->outer * pointing->inner);
     set_place(ties->session, ties->set, &call);
     put_exchanged(ties, pointing, usable);
-    if (compute(ties, &call, &answers, &ignored) != 0)
+    if (compute(ties, &call, PRECISION_EXACT, answers, &ignored) != 0)
         return;
     for (size_t o = 0; o < pointing->outer; o++)
         for (size_t i = 0; i < pointing->inner; i++) {

@@ -47,6 +47,8 @@ static void end(void)
     assert_int_equal(tear_down(&state), 0);
 }
 
+static const float *table; /* the second input of the set that is made */
+
 /* A normal set, whose first input's every number `change` may set. */
 static struct set *make(float (*change)(size_t row, size_t column, float drawn))
 {
@@ -54,6 +56,7 @@ static struct set *make(float (*change)(size_t row, size_t column, float drawn))
     set_redraw(set);
     set_draw(session, set);
     float *x = (float *)(void *)set->inputs[0];
+    table = (const float *)(const void *)set->inputs[1];
     for (size_t i = 0; i < (size_t)ROWS * LENGTH && change != NULL; i++)
         x[i] = change(i / LENGTH, i % LENGTH, x[i]);
     if (set_expect(session, set, &fixture.err) != 0)
@@ -101,6 +104,12 @@ static float huge(size_t row, size_t column, float drawn)
     (void)row;
     (void)column;
     return 1e12f * drawn;
+}
+
+/* Two rows, nearest to the table's second; float32 finds all of the table as near. */
+static float huge_in_two(size_t row, size_t column, float drawn)
+{
+    return row < 2 ? 1e12f * table[LENGTH + column] : drawn;
 }
 
 static void test_index_of_equals(void **unused)
@@ -181,6 +190,12 @@ static void test_nearest_of_huge(void **unused)
         wrong += !session_excuses(session, set, 0, got);
     assert_int_equal(wrong, 0);
     got[0] = 8;
+    assert_false(session_excuses(session, set, 0, got));
+    set = make(huge_in_two);
+    put_exact(set, got);
+    got[0] = got[1] = 7; /* the last of them, while the definition takes the first */
+    assert_true(session_excuses(session, set, 0, got));
+    got[2] = got[2] == 0 ? 1 : 0;
     assert_false(session_excuses(session, set, 0, got));
     set = make(NULL);
     put_exact(set, got);
