@@ -82,11 +82,13 @@ struct diagnosis diagnosis_of(struct arena *arena, const char *profile, const ch
     say_hot_loop(&metrics, &evidence);
     if (gpu)
         diagnosis_say_kernel(&metrics, &evidence);
+    const char *code = value_text(value_get(metrics.profile, "hot_loop"), "code", "");
     bool sampled = value_at(metrics.profile, "time.samples") != NULL;
     const char *none = sampled ? DIAGNOSIS_NONE : DIAGNOSIS_UNKNOWN;
     struct diagnosis diagnosis = {.limiter = limit != NULL ? limit->limiter : none,
                                   .categories = limit != NULL ? limit->categories : "",
                                   .place = place_of(arena, &metrics),
+                                  .code = arena_strdup(arena, code),
                                   .evidence = arena_strdup(arena, buf_text(&evidence))};
     return diagnosis;
 }

@@ -16,6 +16,7 @@ struct diagnosis { /* texts in the arena or static; "" where not known */
                         * "unknown", ...: stable words, lessons are filed under them */
     const char *place; /* "61 % of the memory roof (32.5 of 53.3 GB/s)" */
     const char *evidence; /* some lines, each "- what the profile says: what it means" */
+    const char *code;     /* of a CPU's hot loop: a line for each instruction */
     const char
         *categories; /* "memory, parallelism": kinds of ideas that could lift it, best first */
 };

@@ -8,7 +8,7 @@
 #define COMMENT_OPEN  "/* ... "
 #define COMMENT_CLOSE " ... */"
 
-enum { MARK_BYTES = 80, FENCES_BYTES = 140 };
+enum { MARK_BYTES = 80, FENCES_BYTES = 140, FRAME_BYTES = 400 };
 
 /* Back to where a line begins, or at least a character. */
 static size_t edge_before(const char *text, size_t at)
@@ -133,6 +133,18 @@ static void put_evidence(const char *evidence, size_t most, struct buf *out)
     }
 }
 
+/* Whole, and only beside all of the evidence, or not at all: it is bounded where it was read. */
+static void put_hot_code(const struct diagnosis *found, size_t most, struct buf *out)
+{
+    static const char heading[] = "- the hot loop as compiled (AT&T order: destination last), with "
+                                  "the share of its samples where there are any:\n";
+    size_t used = FRAME_BYTES + strlen(found->evidence) + sizeof heading + FENCES_BYTES;
+    if (*found->code == '\0' || used + strlen(found->code) > most)
+        return;
+    buf_add_text(out, heading);
+    prompt_fenced(found->code, SIZE_MAX, "", "", out);
+}
+
 static void put_diagnosis(const struct material *material, const struct prompt_kernel *kernel,
                           size_t most, struct buf *out)
 {
@@ -142,7 +154,6 @@ static void put_diagnosis(const struct material *material, const struct prompt_k
         buf_add_text(out, "Not known: no profile.\n");
         return;
     }
-    enum { FRAME_BYTES = 400 };
     BUF_LOCAL(evidence, 1 << 16);
     put_evidence(found.evidence, most > FRAME_BYTES ? most - FRAME_BYTES : 0, &evidence);
     const struct slot_text texts[] = {
@@ -152,6 +163,7 @@ static void put_diagnosis(const struct material *material, const struct prompt_k
         {"categories", *found.categories != '\0' ? found.categories : "any"}};
     template_render(material->prompts->templates[PROMPT_TEXT_PROFILE], texts,
                     sizeof texts / sizeof texts[0], out);
+    put_hot_code(&found, most, out);
 }
 
 void put_profile(const struct material *material, size_t most, struct buf *out)

@@ -82,6 +82,11 @@ static void print_diagnosis(const struct evaluation *evaluation, const char *fac
     }
     if (*found.categories)
         fprintf(out, "  %-10s %s\n", "ideas", found.categories);
+    for (const char *line = found.code; *line;) {
+        int length = (int)strcspn(line, "\n");
+        fprintf(out, "  %-10s %.*s\n", line == found.code ? "hot loop" : "", length, line);
+        line += length + (line[length] == '\n');
+    }
 }
 
 static void print_clocks(const struct value *profile, FILE *out)

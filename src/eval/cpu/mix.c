@@ -13,13 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MAX = 32 << 20, DISASSEMBLE_MS = 20000, LOOPS_MAX = 4096, NAMES_MAX = 64 };
+enum {
+    TEXT_MAX = 32 << 20,
+    DISASSEMBLE_MS = 20000,
+    LOOPS_MAX = 4096,
+    NAMES_MAX = 64,
+    CODE_LINES = 96, /* of the hot loop, its head and its tail */
+    CODE_BYTES = CODE_LINES * 110
+};
 
 struct instruction {
     uint64_t address, target; /* target: of a jump within the function; 0: none */
     long line;                /* of the candidate's source; 0: none of it */
     size_t from;              /* the function that it was inlined from, in struct reading */
     unsigned width;           /* bytes of its vector registers; 0: none */
+    const char *text;         /* "vmovaps %zmm1,%zmm2", to the line's end */
     bool fma, arithmetic, scalar, load, store, shuffle, gather, stack;
 };
 
@@ -33,6 +41,7 @@ struct reading {
     struct function function;
     const struct samples *samples;
     struct mix best;
+    struct buf code; /* of the best one */
     struct phases *phases;
     /* where the next instruction is from, as the line table has it */
     long line;
@@ -115,6 +124,7 @@ static bool read_instruction(const char *line, struct instruction *item)
     if (colon == line || *colon != ':')
         return false;
     const char *at = colon + 1;
+    item->text = at + strspn(at, " \t");
     for (;;) { /* prefixes are words of their own */
         at += strspn(at, " \t");
         size_t length = strcspn(at, " \t\n");
@@ -232,6 +242,59 @@ static bool hotter(const struct mix *mix, const struct mix *best)
     return heat(mix) > heat(best);
 }
 
+/* "->loop" of a jump to its head, "->12" of one to its twelfth line, "->out". */
+static void put_target(const struct function *function, const struct mix *mix, uint64_t target,
+                       struct buf *out)
+{
+    size_t to = find(function, target);
+    if (to == mix->first)
+        buf_add_text(out, " ->loop");
+    else if (to > mix->first && to <= mix->last)
+        buf_addf(out, " ->%zu", to - mix->first + 1);
+    else
+        buf_add_text(out, " ->out");
+}
+
+/* "14 vfmadd231ps (%rax){1to16},%zmm1,%zmm2", with " 12 %" before it where samples fell. */
+static void put_instruction(const struct reading *reading, const struct mix *mix, size_t at,
+                            struct buf *out)
+{
+    enum { MOST = 90 };
+    static const double least = 0.02;
+    const struct instruction *item = &reading->function.items[at];
+    size_t length = strcspn(item->text, item->target != 0 ? " \t#<\n" : "#<\n"), hits = 0;
+    while (length > 0 && isspace((unsigned char)item->text[length - 1]))
+        length--;
+    if (mix->samples > 0)
+        hits = hits_of(reading, at);
+    if ((double)hits >= least * (double)mix->samples && hits > 0)
+        buf_addf(out, "%3.0f %% ", 100 * (double)hits / (double)mix->samples);
+    else if (mix->samples > 0)
+        buf_add_text(out, "      ");
+    buf_addf(out, "%zu ", at - mix->first + 1);
+    for (size_t i = 0; i < length && i < MOST; i++) {
+        unsigned char c = (unsigned char)item->text[i];
+        buf_add_char(out, isspace(c) ? ' ' : isprint(c) ? (char)c : '?');
+    }
+    if (item->target != 0)
+        put_target(&reading->function, mix, item->target, out);
+    buf_add_char(out, '\n');
+}
+
+static void keep_code(struct reading *reading, const struct mix *mix)
+{
+    size_t count = mix->last - mix->first + 1,
+           left_out = count > CODE_LINES ? count - CODE_LINES : 0;
+    size_t head = left_out > 0 ? CODE_LINES * 2 / 3 : count;
+    buf_reset(&reading->code);
+    for (size_t i = 0; i < head; i++)
+        put_instruction(reading, mix, mix->first + i, &reading->code);
+    if (left_out > 0)
+        buf_addf(&reading->code, "... %zu more ...\n", left_out);
+    for (size_t i = head + left_out; i < count; i++)
+        put_instruction(reading, mix, mix->first + i, &reading->code);
+}
+
 static void find_loops(struct reading *reading)
 {
     const struct function *function = &reading->function;
@@ -256,8 +319,10 @@ static void find_loops(struct reading *reading)
             continue;
         struct mix mix = {.first = loops[i].first, .last = loops[i].last};
         add_up(reading, &mix);
-        if (hotter(&mix, &reading->best))
+        if (hotter(&mix, &reading->best)) {
             reading->best = mix;
+            keep_code(reading, &mix);
+        }
         if (reading->phases != NULL && mix.samples > 0)
             phases_add(reading->phases, &mix);
     }
@@ -274,7 +339,8 @@ static void begin_function(struct function *function, const char *open)
     function->count = 0;
 }
 
-static void put_mix(const struct mix *mix, const struct samples *samples, struct json *json)
+static void put_mix(const struct mix *mix, const struct samples *samples, const char *code,
+                    struct json *json)
 {
     json_object(json);
     json_put_text(json, "function", mix->function);
@@ -283,6 +349,7 @@ static void put_mix(const struct mix *mix, const struct samples *samples, struct
     json_put_int(json, "spills", (int64_t)mix->spills);
     if (samples != NULL && samples->total >= SAMPLES_FEW)
         json_put_real(json, "time_share", (double)mix->samples / (double)samples->total);
+    json_put_text(json, "code", code);
     json_object_end(json);
 }
 
@@ -359,12 +426,14 @@ void mix_parse(const char *disassembly, const struct samples *samples, struct ph
     reading->samples = samples != NULL && samples->total >= SAMPLES_FEW ? samples : NULL;
     reading->phases = phases;
     reading->name_count = 1; /* "": not known */
+    buf_init(&reading->code, CODE_BYTES);
     read_text(reading, disassembly);
     mem_free(reading->function.items);
     if (reading->best.function[0] != '\0')
-        put_mix(&reading->best, reading->samples, json);
+        put_mix(&reading->best, reading->samples, buf_text(&reading->code), json);
     else
         json_null(json);
+    buf_free(&reading->code);
     mem_free(reading);
 }
 

@@ -78,12 +78,59 @@ static void the_hot_loop_is_the_inner_one(void **state)
     assert_string_equal(buf_text(&text),
                         "{\"function\":\"kernel\",\"instructions\":8,\"vector_bytes\":64,"
                         "\"vector_fma\":2,\"vector_arithmetic\":2,\"scalar_arithmetic\":1,"
-                        "\"loads\":3,\"stores\":1,\"shuffles\":1,\"gathers\":0,\"spills\":1}");
+                        "\"loads\":3,\"stores\":1,\"shuffles\":1,\"gathers\":0,\"spills\":1,"
+                        "\"code\":\"1 vmovups (%rsi,%rax,4),%zmm2\\n2 vbroadcastss (%rdi),%zmm3\\n"
+                        "3 vfmadd231ps 0x40(%rsi),%zmm3,%zmm0\\n4 vfmadd231ps %zmm2,%zmm3,%zmm1\\n"
+                        "5 vmovaps %zmm4,0x40(%rsp)\\n6 vpermps %zmm1,%zmm2,%zmm5\\n"
+                        "7 vaddss %xmm1,%xmm2,%xmm3\\n8 jne ->loop\\n\"}");
     buf_reset(&text);
     json_init(&json, &text);
     mix_parse("", NULL, NULL, &json);
     assert_string_equal(buf_text(&text), "null");
     buf_free(&text);
+}
+
+/* Its instructions with their shares; of a long one the head and the tail. */
+static void the_hot_loop_is_shown_within_bounds(void **state)
+{
+    static uint64_t addresses[] = {0x1120, 0x1120, 0x1120, 0x1126, 0x1126, 0x1126,
+                                   0x1126, 0x1126, 0x1126, 0x112c, 0x112c, 0x112c};
+    const struct samples samples = {.total = 100, .own = 12, .addresses = addresses};
+    ARENA_LOCAL(arena);
+    BUF_LOCAL(source, 1 << 20);
+    (void)state;
+    buf_add_text(&source, "\n0000000000001110 <kernel>:\n"
+                          "    1120:\tvmovups (%rsi),%zmm2 # 40 <x>\n"
+                          "    1124:\tje     112a <kernel+0x1a>\n"
+                          "    1126:\tvfmadd231ps %zmm2,%zmm3,%zmm1\n"
+                          "    112a:\tjmp    1200 <kernel+0xf0>\n"
+                          "    112c:\tjne    1120 <kernel+0x10>\n");
+    for (int long_one = 0; long_one < 2; long_one++) {
+        BUF_LOCAL(text, 1 << 16);
+        struct json json;
+        struct value *root;
+        json_init(&json, &text);
+        mix_parse(buf_text(&source), long_one ? NULL : &samples, NULL, &json);
+        assert_int_equal(value_parse_json(arena, "mix", buf_text(&text), text.length, &root, NULL),
+                         0);
+        const char *code = value_text(root, "code", "");
+        if (!long_one)
+            assert_string_equal(code, " 25 % 1 vmovups (%rsi),%zmm2\n      2 je ->4\n"
+                                      " 50 % 3 vfmadd231ps %zmm2,%zmm3,%zmm1\n"
+                                      "      4 jmp ->out\n 25 % 5 jne ->loop\n");
+        if (long_one) {
+            assert_non_null(strstr(code, "\n64 vfmadd231ps "));
+            assert_non_null(strstr(code, "\n... 105 more ...\n170 vfmadd231ps "));
+            assert_non_null(strstr(code, "\n200 vfmadd231ps "));
+            assert_true(strlen(code) < 96 * 110);
+        }
+        buf_reset(&source);
+        buf_add_text(&source, "\n0000000000001110 <kernel>:\n");
+        for (int i = 0; i < 200; i++)
+            buf_addf(&source, "    %x:\tvfmadd231ps %%zmm%d,%0120d,%%zmm1\n", 0x1120 + i, i % 32,
+                     0);
+        buf_addf(&source, "    %x:\tjne    1120 <kernel+0x10>\n", 0x1120 + 200);
+    }
 }
 
 /* One sample more is chance: the loop that computes most stays the hot one; a dozen are not. */
@@ -253,6 +300,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(remarks_have_reasons, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_hot_loop_is_the_inner_one, set_up, tear_down),
+        cmocka_unit_test(the_hot_loop_is_shown_within_bounds),
         cmocka_unit_test_setup_teardown(few_samples_do_not_make_a_loop_hot, set_up, tear_down),
         cmocka_unit_test_setup_teardown(garbage_is_read_within_its_bounds, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_kernel_is_profiled, set_up, tear_down),
