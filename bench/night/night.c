@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct latencies latencies = {
-    .ideas_s = {20, 60}, .code_s = {30, 120}, .evaluation_s = {0.5, 5}};
+struct latencies latencies = {.ideas_s = {20, 60}, .code_s = {30, 120}, .evaluation_s = {0.5, 5}};
 
 static struct search_options options = {.backend = "cpu",
                                         .branching = 10,

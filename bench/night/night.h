@@ -19,7 +19,7 @@ double virtual_ms(void); /* since the start; before it, 0 */
 struct latencies {
     double ideas_s[2], code_s[2], evaluation_s[2]; /* from, to */
 };
-extern const struct latencies latencies;
+extern struct latencies latencies;
 uint64_t night_hash(const char *kind, const char *id, int64_t number);
 double night_share(uint64_t hash); /* [0, 1) */
 /* Uniform in the range, in ms, by the hash. */

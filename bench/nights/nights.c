@@ -19,8 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-const struct latencies latencies = {
-    .ideas_s = {30, 90}, .code_s = {40, 180}, .evaluation_s = {0.5, 5}};
+struct latencies latencies = {.ideas_s = {30, 90}, .code_s = {40, 180}, .evaluation_s = {0.5, 5}};
 
 static struct search_options options = {.backend = "cpu",
                                         .branching = 4,
@@ -98,6 +97,9 @@ static enum task_result night_step(struct task *task)
     return TASK_DONE;
 }
 
+static int64_t answer_ms; /* that each takes; 0: as drawn */
+static int64_t resume;    /* 1: goes on with the night in the store */
+
 static bool read_number(const char *word)
 {
     static const struct {
@@ -107,6 +109,10 @@ static bool read_number(const char *word)
                  {"rounds", &options.rounds},
                  {"cap_micro", &options.budget_micro_dollars},
                  {"branching", &options.branching},
+                 {"implementations", &options.implementations},
+                 {"tuning", &options.tuning},
+                 {"answer_ms", &answer_ms},
+                 {"resume", &resume},
                  {"seed", &options.seed}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         size_t length = strlen(names[i].name);
@@ -170,6 +176,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_nights list | PROBLEM STORE SCRIPT [NAME=NUMBER]...\n");
         return 2;
     }
+    if (answer_ms > 0)
+        for (size_t i = 0; i < 2; i++)
+            latencies.ideas_s[i] = latencies.code_s[i] = (double)answer_ms / 1e3;
     for (size_t i = 0; i < PROVIDERS; i++)
         items[i] = (struct model){.name = names[i],
                                   .provider = "openai",
@@ -185,6 +194,7 @@ int main(int argc, char **argv)
                                   .weight = 1,
                                   .where = "bench"};
     options.problem = argv[1];
+    options.resume = resume > 0 ? "r1" : NULL;
     options.idea_models = &models;
     if (store_open(argv[2], true, false, &night.store, &night.err) == 0) {
         run(&night);

@@ -173,7 +173,7 @@ def main():
     result, root = sys.argv[3:5]
     rows, undisturbed, failed, said = [], Undisturbed(program, twagent, NIGHT_S), 0, {}
     for script in scripts_of(program):
-        if script.name.startswith(("bill:", "repeat:")):
+        if script.name.startswith(("bill:", "repeat:", "lane:")):
             continue
         night = Night(program, twagent, script)
         reference = undisturbed.as_long_as_left(night)

@@ -93,6 +93,9 @@ const struct script scripts[] = {
     {.name = "one stalls in the middle of each answer",
      .outages = {{B, ALWAYS, STALLS, 0, NULL}},
      .named = {"b: breaker open", "between-bytes limit"}},
+    /* how busy the lane is: lanes.py */
+    {.name = "lane: all down for 3 minutes in the first 30",
+     .outages = {{ALL, 10, 13, REFUSES, 0, NULL}}},
     {.name = "repeat: one kernel for ever", .outages = {{ALL, ALWAYS, REPEATS, 0, NULL}}},
     /* money: a cap, and bills that differ from what is said */
     {.name = "bill: as it is said"},

@@ -62,7 +62,7 @@ expect 0 "# $work/config/twagent/config.yaml:3" config
 expect 0 'branching: 5                            # --branching' config --branching 5
 expect 0 'floor-share: 0.95                       # default' config
 expect 0 'budget-usd: 0                           # no cap; default' config
-expect 0 'tuning: -1                              # as many as it writes; default' config
+expect 0 'tuning: -1                              # as many as it writes, and on while it thinks; default' config
 expect 0 'temperature: -1                         # left to the model' config
 expect 0 'mailbox-wait: 0ms                       # takes only those that are there; default' config
 TWAGENT_MODEL=gpt-5-mini expect 0 'model: gpt-5-mini                       # $TWAGENT_MODEL' config

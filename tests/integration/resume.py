@@ -20,7 +20,7 @@ END_S = 300  # a hang: a whole run takes some seconds
 KILLS_A_SEARCH = 25
 SEED = "11"
 MODEL = ("--provider", "openai", "--model", "test", "--rounds", "4", "--branching", "3", "--implementations", "2",
-         "--repairs", "1")
+         "--repairs", "1", "--tuning", "6")  # exactly: on a busy machine answers take long, and more would be tuned
 VARIANTS = {  # searches take turns; two lanes need two cores
     "beam": (*MODEL, "--beam", "3"),
     "islands": (*MODEL, "--strategy", "islands", "--islands", "2", "--migration", "2",

@@ -28,13 +28,23 @@ static void proposed(struct search *search, struct chain *chain)
     chain->proposed++;
 }
 
-/* How many must have been taken before the next is proposed. */
+/* How many must have been taken before the next is proposed: of one beyond the limit all up to
+ * there. */
 static int64_t due(const struct chain *chain)
 {
     if (chain->over || chain->drained)
         return chain->proposed;
-    int64_t due = chain->proposed + 1 - chain->window;
-    return due > 0 ? due : 0;
+    int64_t due = chain->proposed + 1 - chain->window, least = chain->filled ? chain->limit : 0;
+    return due > least ? due : least;
+}
+
+static bool wants_more(const struct chain *chain)
+{
+    enum { FILL_MOST = 2048 }; /* of a round: none of them is forgotten before its end */
+    int64_t beyond = chain->proposed - chain->limit;
+    if (beyond < 0 || !chain->filled)
+        return beyond < 0;
+    return chain->proposed < chain->recalled || (chain->fills && beyond < FILL_MOST);
 }
 
 bool chain_step(struct search *search, struct chain *chain)
@@ -53,12 +63,27 @@ bool chain_step(struct search *search, struct chain *chain)
         }
         if (chain->over)
             return false;
-        if (chain->proposed < chain->limit && search_may_propose(search))
+        if (wants_more(chain) && search_may_propose(search))
             break;
+        if (chain->filled && !chain->closed && search_may_propose(search))
+            return true; /* the next waits for what it is due, and for nothing else */
         chain->over = true;
     }
     chain->proposer = search->proposer;
     work_start(search->task.loop, &chain->work, &search->task, propose, chain);
+    return true;
+}
+
+bool chain_fill(struct chain *chain, bool wanted, bool closed)
+{
+    bool more = wanted || chain->recalled > chain->limit;
+    bool at_limit = chain->over && chain->proposed == chain->limit && chain->taken == chain->limit;
+    chain->fills = wanted;
+    chain->closed = closed;
+    if (!more || !at_limit || chain->filled)
+        return false;
+    chain->filled = true;
+    chain->over = chain->drained = false;
     return true;
 }
 

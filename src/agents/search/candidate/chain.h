@@ -13,6 +13,8 @@ struct search;
 struct chain {
     int64_t first, ideas_first, limit, window;
     int64_t proposed, taken;
+    int64_t recalled; /* proposed by an earlier process, those beyond the limit too */
+    bool fills, filled, closed;
     bool over, drained, has_proposal, tuning;
     struct proposal proposal;
     struct proposer *proposer;
@@ -20,6 +22,10 @@ struct chain {
 };
 
 void chain_more(struct chain *chain, int64_t count); /* beyond its limit, once it is over */
+
+/* Goes on beyond its limit, once all up to there are taken, while `wanted`; what `recalled` says in
+ * any case. `closed`: nothing more is wanted of it. True where this began now. */
+bool chain_fill(struct chain *chain, bool wanted, bool closed);
 
 /* True while something of it is under way or not yet taken. */
 bool chain_step(struct search *search, struct chain *chain);

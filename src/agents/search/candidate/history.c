@@ -69,6 +69,14 @@ void history_round(struct search *search)
     search->history->shown = search->history->count;
 }
 
+/* Hundreds beside one round, and prompts are about what models tried. */
+static bool is_filler(const struct attempt *attempt, double over_parent)
+{
+    double gain = over_parent > 0 ? over_parent : attempt->record.speedup;
+    bool kept = attempt->task.state == KEPT && !attempt->record.dropped;
+    return attempt->fills && !(kept && gain > WIN);
+}
+
 static void make_room(struct search *search)
 {
     if (search->history->count < search->history->capacity)
@@ -95,6 +103,8 @@ void history_add(struct search *search, const struct attempt *attempt)
         if (strcmp(parent->record.id, record->parent) == 0 && record->time_ns > 0)
             over_parent = parent->record.time_ns / record->time_ns;
     }
+    if (is_filler(attempt, over_parent))
+        return;
     make_room(search);
     struct prompt_attempt *entry = &search->history->items[search->history->count];
     *entry = (struct prompt_attempt){.category = search_constant(attempt->idea.category),

@@ -132,6 +132,7 @@ struct attempt *attempt_start(struct search *search, const struct chain *chain)
     attempt->record.island = attempt->island = attempt->arm->island;
     attempt->tune = proposal->tune;
     attempt->record.tuning = chain->tuning;
+    attempt->fills = chain->tuning && chain->proposed >= chain->limit;
     attempt->record.idea = arena_printf(attempt->arena, "%s-i%" PRId64, search->id,
                                         chain->ideas_first + chain->proposed);
     attempt->record.parent = attempt->arm->origin;

@@ -89,6 +89,17 @@ void search_recall_candidate(struct attempt *attempt)
             attempt->recalled = &search->recall->items[i];
 }
 
+int64_t search_recall_tuned(const struct search *search, int64_t first)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < search->recall->count; i++) {
+        const struct candidate_record *was = &search->recall->items[i];
+        if (was->tuning && was->round == search->record.round && was->number - first >= count)
+            count = was->number - first + 1;
+    }
+    return count;
+}
+
 const struct candidate_record *search_recall_steps(const struct search *search, const char *attempt,
                                                    size_t *at)
 {

@@ -67,6 +67,7 @@ struct attempt {
     struct names tune;
     struct before before;
     struct writing *writing; /* NULL: of the built-in proposer, or taken */
+    bool fills;              /* the lane, while a model thinks: beyond a round's own points */
     bool wrote;              /* a model did: the source is its own, not a start's */
     struct slot slot, twin_slot;
     struct lane_place *place; /* the lane that it is in */

@@ -242,6 +242,11 @@ void search_round_began(struct search *search)
     search->limits.round_began_ms = search_elapsed_ms(search);
 }
 
+double search_round_ms(const struct search *search)
+{
+    return search_elapsed_ms(search) - search->limits.round_began_ms;
+}
+
 void search_round_answered(struct search *search)
 {
     search->limits.answered_round = true;

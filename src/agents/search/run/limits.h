@@ -41,6 +41,7 @@ bool search_provider_stopped(const struct search *search);
 const char *search_stop_reason(const struct search *search); /* "" for none */
 /* What a round with a model brought. */
 void search_round_began(struct search *search);
+double search_round_ms(const struct search *search); /* since it began */
 void search_round_answered(struct search *search);
 void search_round_kernel(struct search *search); /* a new one, by a model */
 void search_round_ended(struct search *search);

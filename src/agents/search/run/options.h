@@ -41,8 +41,9 @@ struct search_options {                    /* borrowed for the search's life */
     enum strategy strategy;
     int64_t islands, migration; /* how many; rounds between visits */
     int64_t lanes;              /* workers; 0: one */
-    int64_t tuning; /* points tuned for free in each round with a model; -1: as many as it writes */
-    int64_t requests; /* in flight for one key; 0: a round's, from 8 to 64 */
+    int64_t tuning;             /* points tuned for free in each round with a model; -1: as many as
+                                 * it writes, and on while it thinks */
+    int64_t requests;           /* in flight for one key; 0: a round's, from 8 to 64 */
     double select;
     int64_t seed; /* the same seed proposes the same from the same answers */
     /* caps, each kept by reservation; 0: none */
