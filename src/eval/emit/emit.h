@@ -19,10 +19,11 @@ struct emission { /* one kernel on its way out; borrowed by every part */
     struct candidate *candidate; /* with its front matter read */
     struct names tune;
     const struct value *evaluation; /* its last record; NULL: none */
-    struct names checked_up_to; /* of each dim; what is larger is not the kernel's. Empty: all is */
+    struct names checked_up_to; /* a shape; what is larger in a dim is not the kernel's. Empty: all
+                                   is */
 };
 
-/* Fills checked_up_to from the record, or else from the shapes that the problem lists. */
+/* Fills checked_up_to from the record, or else with the shape that the kernel was timed at. */
 void emit_limits(struct emission *emission);
 const char *emit_limits_words(const struct emission *emission); /* "M=512, N=512" */
 

@@ -1,18 +1,7 @@
 /* eval/emit/limits: up to which size a kernel was checked. */
 #include "eval/emit/emit.h"
 
-static int64_t largest_listed(const struct problem *problem, const char *dim)
-{
-    int64_t most = 0, number;
-    for (size_t i = 0; i < problem->shape_count; i++) {
-        struct names shape = problem->shapes[i];
-        if (expr_lookup_names(&shape, dim, &number) && number > most)
-            most = number;
-    }
-    return most;
-}
-
-/* Its record says it; of a dim of which it does not, the shapes that every kernel is checked at. */
+/* The shape that its record says, or else the one that it was timed at. */
 void emit_limits(struct emission *e)
 {
     const struct problem *problem = e->problem;
@@ -20,8 +9,8 @@ void emit_limits(struct emission *e)
     struct err ignored;
     for (size_t i = 0; i < problem->dim_count; i++) {
         const char *dim = problem->dims[i].name;
-        int64_t most = value_int(reached, dim, 0);
-        (void)!names_set(&e->checked_up_to, dim, most > 0 ? most : largest_listed(problem, dim),
+        (void)!names_set(&e->checked_up_to, dim,
+                         value_int(reached, dim, problem->shapes[0].number[i]),
                          &ignored); /* dims are fewer than names hold */
     }
 }

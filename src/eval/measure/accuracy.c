@@ -4,6 +4,7 @@
 #include "eval/measure/session_private.h"
 #include "eval/sets/view.h"
 
+#include <math.h>
 #include <string.h>
 
 static const double doubt_high = 2.0;
@@ -13,22 +14,37 @@ bool accuracy_is_doubtful(const struct bound *bound, double ratio)
     return !bound->fixed && !bound->exact_equality && ratio <= doubt_high;
 }
 
-/* How far each dim was gone while every other one was at least as large as the timed one: a kernel
- * that is wrong where two dims are large shows at such shapes alone. */
-static void reach(struct accuracy *accuracy, const struct problem *problem,
+/* Of what differs in the two, the number that has grown least beyond the timed one. */
+static double least_growth(const struct session *session, const struct names *dims,
+                           const struct names *other)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < dims->count; i++)
+        if (!session->problem->dims[i].derived && (session->divisors >> i & 1) == 0 &&
+            dims->number[i] != other->number[i])
+            least = fmin(least,
+                         (double)dims->number[i] / (double)session->problem->shapes[0].number[i]);
+    return least;
+}
+
+/* One shape, since a kernel may be wrong where the product of two dims is large: of those with
+ * every dim as large as the timed one the one that has grown most in all of them. Of a divisor what
+ * is small is what is large, so that its own number is the timed one's at the least. */
+static void reach(struct accuracy *accuracy, const struct session *session,
                   const struct names *dims)
 {
-    const struct names *timed = &problem->shapes[0];
-    for (size_t i = 0; i < dims->count; i++)
-        if (!problem->dims[i].derived && dims->number[i] < timed->number[i])
-            return;
+    const struct names *timed = &session->problem->shapes[0];
+    struct names reached = *dims;
     for (size_t i = 0; i < dims->count; i++) {
-        bool more = accuracy->reached.count == 0 || dims->number[i] > accuracy->reached.number[i];
-        accuracy->reached.name[i] = dims->name[i];
-        if (more)
-            accuracy->reached.number[i] = dims->number[i];
+        bool free = session->problem->dims[i].derived || (session->divisors >> i & 1) != 0;
+        if (!free && dims->number[i] < timed->number[i])
+            return;
+        if (dims->number[i] < timed->number[i])
+            reached.number[i] = timed->number[i];
     }
-    accuracy->reached.count = dims->count;
+    if (accuracy->reached.count == 0 || least_growth(session, &reached, &accuracy->reached) >
+                                            least_growth(session, &accuracy->reached, &reached))
+        accuracy->reached = reached;
 }
 
 void accuracy_see(struct bench *bench, const struct set *set, double ratio, double honest)
@@ -42,7 +58,7 @@ void accuracy_see(struct bench *bench, const struct set *set, double ratio, doub
         accuracy->distribution = set_distribution(set);
         accuracy->dims = set->shape->dims;
     }
-    reach(accuracy, bench->session->problem, &set->shape->dims);
+    reach(accuracy, bench->session, &set->shape->dims);
     accuracy->seen = true;
     accuracy->seed = set->seed;
     if (set->shape != &bench->session->shapes[0] || again)

@@ -30,7 +30,7 @@ struct accuracy {
     double ratio, honest, last; /* the largest so far, the honest computation's there; the last */
     uint64_t seed;              /* of the last set */
     enum distribution distribution; /* of the largest */
-    struct names dims, reached;     /* of the largest; the largest number of each dim */
+    struct names dims, reached;     /* of the largest; the largest shape, accuracy.c */
     unsigned judged[DISTRIBUTIONS], over[DISTRIBUTIONS]; /* sets of the main shape; too inexact */
     size_t weighed_count;
     uint64_t weighed[8];          /* kinds of sets that were drawn again */

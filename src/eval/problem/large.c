@@ -5,6 +5,7 @@
 #include "base/random.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Cheap enough whatever the main shape is. */
 static const double small_elements = 0x1p20, small_flops = 0x1p28;
@@ -15,23 +16,26 @@ enum { KIND_MOST = 16 }; /* what is less is no size but a kind: heads, a window,
 static const int64_t thresholds[] = {16,   32,   64,   128,   256,   512,   640,   1024,
                                      2048, 4096, 8192, 16384, 32768, 65536, 131072};
 
+static bool is_fixed(const struct dim_spec *dim)
+{
+    return dim->derived || (dim->hidden_high != 0 && dim->hidden_low == dim->hidden_high);
+}
+
 /* How far a dim may go beyond the main shape; what is small and no batch is a kind, and stays. */
 static int64_t most_of(const struct problem *problem, size_t index, uint64_t batches)
 {
     enum { BATCH_MORE = 8 };
-    const struct dim_spec *dim = &problem->dims[index];
     int64_t number = problem->shapes[0].number[index], most = problem_beyond_most(problem, index);
-    bool fixed = dim->derived || (dim->hidden_high != 0 && dim->hidden_low == dim->hidden_high);
-    if (!fixed && most <= number && (batches >> index & 1) != 0)
+    if (!is_fixed(&problem->dims[index]) && most <= number && (batches >> index & 1) != 0)
         most = number + BATCH_MORE;
     return most > number ? most : number;
 }
 
 /* What follows from others is a dim as well: a larger stride makes an output smaller. */
-static bool is_large(const struct problem *problem, const struct names *dims)
+static bool is_large(const struct problem *problem, uint64_t divisors, const struct names *dims)
 {
     for (size_t i = 0; i < dims->count; i++)
-        if (dims->number[i] < problem->shapes[0].number[i])
+        if ((divisors >> i & 1) == 0 && dims->number[i] < problem->shapes[0].number[i])
             return false;
     return true;
 }
@@ -83,13 +87,58 @@ static bool make(const struct problem *problem, const int64_t *numbers, struct n
         if (!problem->dims[i].derived &&
             names_set(&given, problem->dims[i].name, numbers[i], NULL) != 0)
             return false;
-    return problem_dims(problem, &given, dims, NULL) == 0 && is_large(problem, dims);
+    return problem_dims(problem, &given, dims, NULL) == 0;
 }
+
+/* --- divisors --- */
+
+/* The least that the spec takes where all others are the main shape's. */
+static bool lower(const struct problem *problem, size_t index, struct names *dims)
+{
+    enum { TRIES = 64 };
+    const struct dim_spec *dim = &problem->dims[index];
+    int64_t numbers[DIMS_MAX], low = dim->hidden_low > 0 ? dim->hidden_low : 1;
+    memcpy(numbers, problem->shapes[0].number, sizeof numbers);
+    for (int64_t n = low; n < problem->shapes[0].number[index] && n < low + TRIES; n++) {
+        numbers[index] = n;
+        if (make(problem, numbers, dims))
+            return true;
+    }
+    return false;
+}
+
+static bool shrinks(const struct problem *problem, const struct names *dims)
+{
+    for (size_t i = 0; i < problem->input_count + problem->output_count; i++) {
+        const struct tensor_spec *tensor = i < problem->input_count
+                                               ? &problem->inputs[i]
+                                               : &problem->outputs[i - problem->input_count];
+        int64_t extents[RANK_MAX];
+        size_t elements, main_elements;
+        if (tensor_extents(tensor, dims, extents, &elements, NULL) != 0 ||
+            tensor_extents(tensor, &problem->shapes[0], extents, &main_elements, NULL) != 0 ||
+            elements < main_elements)
+            return true;
+    }
+    return false;
+}
+
+uint64_t problem_divisors(const struct problem *problem)
+{
+    uint64_t divisors = 0;
+    struct names dims;
+    for (size_t i = 0; i < problem->dim_count; i++)
+        if (!is_fixed(&problem->dims[i]) && lower(problem, i, &dims) && !shrinks(problem, &dims))
+            divisors |= UINT64_C(1) << i;
+    return divisors;
+}
+
+/* --- drawing --- */
 
 struct drawing {
     const struct problem *problem;
     struct random random;
-    uint64_t batches;
+    uint64_t batches, divisors;
     double times;
     int64_t step, numbers[DIMS_MAX];
     struct names *dims; /* of these numbers */
@@ -104,6 +153,7 @@ static bool try_number(struct drawing *drawing, size_t index, int64_t wanted)
         return false;
     drawing->numbers[index] = beside_multiples(wanted, drawing->step, most);
     if (make(drawing->problem, drawing->numbers, &tried) &&
+        is_large(drawing->problem, drawing->divisors, &tried) &&
         affordable(drawing->problem, &tried, drawing->times)) {
         *drawing->dims = tried;
         return true;
@@ -194,30 +244,87 @@ static void equalize(struct drawing *drawing)
     }
 }
 
+/* All sizes by the same factor, the largest that is affordable: what is checked up to one shape is
+ * checked up to every combination of numbers below it. */
+static void spread(struct drawing *drawing)
+{
+    enum { TRIES = 24 };
+    static const double factor_most = 4.0, step = 0.94;
+    const struct problem *problem = drawing->problem;
+    int64_t kept[DIMS_MAX];
+    struct names tried;
+    double factor = factor_most * (1.0 - (double)random_below(&drawing->random, 64) / 1024.0);
+    memcpy(kept, drawing->numbers, sizeof kept);
+    for (int try = 0; try < TRIES && factor > 1.0; try++, factor *= step) {
+        for (size_t i = 0; i < problem->dim_count; i++) {
+            int64_t most = most_of(problem, i, drawing->batches);
+            if (kept[i] >= KIND_MOST && most > kept[i])
+                drawing->numbers[i] =
+                    beside_multiples((int64_t)(factor * (double)kept[i]), drawing->step, most);
+        }
+        if (make(problem, drawing->numbers, &tried) &&
+            is_large(problem, drawing->divisors, &tried) &&
+            affordable(problem, &tried, drawing->times)) {
+            *drawing->dims = tried;
+            return;
+        }
+    }
+    memcpy(drawing->numbers, kept, sizeof kept);
+}
+
+/* Fewer groups make each larger, and a smaller stride an output: the least, where that is what a
+ * kernel has not met beside large numbers. */
+static int64_t draw_divisor(struct drawing *drawing, size_t index, int64_t number)
+{
+    int64_t low = drawing->problem->dims[index].hidden_low;
+    low = low > 0 ? low : 1;
+    if (low >= number || random_below(&drawing->random, 4) == 0)
+        return number;
+    return random_below(&drawing->random, 2) == 0
+               ? low
+               : low + (int64_t)random_below(&drawing->random, (uint64_t)(number - low));
+}
+
+/* Next to the main numbers, or those. False: none is larger. */
+static bool begin(struct drawing *drawing, bool may_stay, bool lowers)
+{
+    const struct problem *problem = drawing->problem;
+    bool larger = false;
+    for (size_t i = 0; i < problem->dim_count; i++) {
+        int64_t number = problem->shapes[0].number[i];
+        int64_t most = most_of(problem, i, drawing->batches);
+        bool kind = (may_stay || number < KIND_MOST) && random_below(&drawing->random, 2) == 0;
+        drawing->numbers[i] = number;
+        if (lowers && (drawing->divisors >> i & 1) != 0)
+            drawing->numbers[i] = draw_divisor(drawing, i, number);
+        else if (most > number && !kind)
+            drawing->numbers[i] =
+                beside_multiples(just_beyond(&drawing->random, number), drawing->step, most);
+        larger = larger || drawing->numbers[i] > number;
+    }
+    return larger && make(problem, drawing->numbers, drawing->dims) &&
+           is_large(problem, drawing->divisors, drawing->dims) &&
+           affordable(problem, drawing->dims, drawing->times);
+}
+
 bool problem_draw_large(const struct problem *problem, uint64_t seed, uint64_t batches,
                         double times, bool equal, struct names *dims)
 {
     enum { TRIES = 64, STEPS = 8 };
-    struct drawing drawing = {.problem = problem, .batches = batches, .times = times, .dims = dims};
+    struct drawing drawing = {.problem = problem,
+                              .batches = batches,
+                              .divisors = problem_divisors(problem),
+                              .times = times,
+                              .dims = dims};
     random_init(&drawing.random, seed);
     for (int try = 0; try < TRIES; try++) {
-        /* A spec may demand multiples: the least that does. */
-        bool larger = false;
+        /* A spec may demand multiples: the least that does. Groups divide channels. */
         drawing.step = INT64_C(1) << (try * STEPS / TRIES);
-        for (size_t i = 0; i < problem->dim_count; i++) {
-            int64_t number = problem->shapes[0].number[i], most = most_of(problem, i, batches);
-            bool may_stay = number < KIND_MOST || try >= TRIES / 4; /* groups divide channels */
-            bool kind = may_stay && random_below(&drawing.random, 2) == 0;
-            drawing.numbers[i] = number;
-            if (most > number && !kind)
-                drawing.numbers[i] =
-                    beside_multiples(just_beyond(&drawing.random, number), drawing.step, most);
-            larger = larger || drawing.numbers[i] > number;
-        }
-        if (!larger || !make(problem, drawing.numbers, dims) || !affordable(problem, dims, times))
+        if (!begin(&drawing, try >= TRIES / 4, equal && try < TRIES / 2))
             continue;
         if (equal) {
             equalize(&drawing);
+            spread(&drawing);
         } else {
             fill(&drawing);
             stretch(&drawing);

@@ -98,10 +98,13 @@ int problem_draw_dims(const struct problem *problem, uint64_t seed, struct names
 uint64_t problem_sizes_beyond(const struct problem *problem);
 bool problem_draw_beyond(const struct problem *problem, uint64_t seed, uint64_t *wanted,
                          struct names *dims);
-/* A shape of which each dim is at least as large as the main one's, mostly odd, at `times` the main
- * one's work and memory where that is much. A tensor of several dims has more elements than 16 bits
- * count; or, equal: dims that are alike; both as far as that is affordable. Bits of `batches` are
- * dims that may grow however small they are. False: none, for want of a dim that may. */
+/* Bits of the dims of which a smaller number makes no tensor smaller: groups, a stride. */
+uint64_t problem_divisors(const struct problem *problem);
+/* A shape of which each dim but those is at least as large as the main one's, mostly odd, at
+ * `times` the main one's work and memory where that is much. A tensor of several dims has more
+ * elements than 16 bits count; or, equal: all dims grow, to numbers that are alike, and divisors
+ * shrink; both as far as that is affordable. Bits of `batches` are dims that may grow however small
+ * they are. False: none, for want of a dim that may. */
 bool problem_draw_large(const struct problem *problem, uint64_t seed, uint64_t batches,
                         double times, bool equal, struct names *dims);
 

@@ -47,6 +47,7 @@ void session_draw_large(struct session *session)
     }
     mem_free(shape);
     session->timed_shape = session->shapes[0];
+    session->divisors = problem_divisors(session->problem);
 }
 
 /* --- sets --- */

@@ -72,6 +72,7 @@ struct session {
     struct shape shapes[SHAPES_MOST];
     uint64_t slices; /* bits of the dims that can be sliced; slice.c */
     bool slices_known;
+    uint64_t divisors; /* problem_divisors() */
     size_t large_shape_count;
     struct shape large_shapes[LARGE_SHAPES], timed_shape; /* timed: the main one, for `large` */
     struct set large[LARGE_SETS];                         /* large.c */

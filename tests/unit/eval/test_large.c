@@ -202,6 +202,66 @@ static void test_large_shapes(void **state)
     }
 }
 
+/* A kernel that is wrong where two dims are large at once has been called there: the record has one
+ * shape's numbers. */
+static void test_reached(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    for (int turn = 0; turn < 4; turn++) {
+        struct evaluation evaluation = {0};
+        struct value *metrics;
+        bool called = false;
+        f->request.effort = turn % 2 == 0 ? EFFORT_FULL : EFFORT_FINAL;
+        assert_int_equal(session_measure(f->session, &f->request, f->arena, &evaluation, &f->err),
+                         0);
+        assert_int_equal(value_parse_json(f->arena, "metrics", evaluation.metrics,
+                                          strlen(evaluation.metrics), &metrics, &f->err),
+                         0);
+        const struct value *reached = value_get(metrics, "checked_up_to");
+        for (size_t i = 0; i < f->session->large_shape_count; i++) {
+            const struct names *dims = &f->session->large_shapes[i].dims;
+            bool same = true;
+            for (size_t k = 0; k < dims->count; k++) {
+                same = same && value_int(reached, dims->name[k], 0) == dims->number[k];
+                assert_true(value_int(reached, dims->name[k], 0) > f->problem->shapes[0].number[k]);
+            }
+            called = called || same;
+        }
+        assert_true(called);
+    }
+}
+
+static uint64_t divisors_of(const char *name, bool *lower)
+{
+    struct problem *problem;
+    struct names drawn;
+    struct err err;
+    *lower = false;
+    assert_int_equal(problem_load(name, &problem, &err), 0);
+    uint64_t divisors = problem_divisors(problem);
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        assert_true(problem_draw_large(problem, seed, 0, 1.75, true, &drawn));
+        for (size_t i = 0; i < drawn.count; i++)
+            if ((divisors >> i & 1) != 0)
+                *lower = *lower || drawn.number[i] < problem->shapes[0].number[i];
+            else
+                assert_true(drawn.number[i] >= problem->shapes[0].number[i]);
+    }
+    problem_free(problem);
+    return divisors;
+}
+
+/* Few groups are large ones: a number that no tensor grows with is small at a large shape. */
+static void test_divisors(void **state)
+{
+    bool lower;
+    (void)state;
+    assert_int_equal(divisors_of(TEST_SOURCE_DIR "/problems/group_norm", &lower), 1 << 4);
+    assert_true(lower);
+    assert_int_equal(divisors_of(TEST_SOURCE_DIR "/problems/max_pool2d", &lower), 1 << 4 | 1 << 6);
+    assert_int_equal(divisors_of(TEST_SOURCE_DIR "/problems/matmul", &lower), 0);
+}
+
 /* --- picking, and back --- */
 
 static void test_picking(void **state)
@@ -276,6 +336,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_right_ones_are_accepted, set_up, tear_down),
         cmocka_unit_test(test_what_can_be_sliced),
         cmocka_unit_test_setup_teardown(test_large_shapes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_reached, set_up, tear_down),
+        cmocka_unit_test(test_divisors),
         cmocka_unit_test_setup_teardown(test_picking, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_indices, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
