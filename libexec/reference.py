@@ -434,4 +434,5 @@ def main():
             answer({"error": describe(problem, path)})
 
 
-main()
+if __name__ == "__main__":
+    main()

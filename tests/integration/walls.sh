@@ -68,6 +68,15 @@ printf 'name: own\ndims: {N: 4000}\ninputs: {X: {shape: [N], dtype: float32}}\no
 "$twagent" run "$work/own" >"$work/out" 2>&1
 grep -q 'can be your definition, which is right already: cp .*/own/twice.c first.c' "$work/out" && grep -q 'a C file that writes REAL' "$work/out"
 say $? "a definition in C is a first kernel, and has one precision: $(cat "$work/out")"
+sed -i 's/float/REAL/g' "$work/own/twice.c"
+"$twagent" run "$work/own" >"$work/out" 2>&1
+(cd "$work" && eval "$(sed -n 's/.*which is right already: //p' out)" && "$twagent" eval "$work/own" first.c --effort search >"$work/out" 2>&1)
+say $? "so is one that writes REAL, by the command that is told: $(cat "$work/out")"
+# Without starts, a model or a name that says so: what computes a shipped problem begins with its starts.
+mkdir "$work/mine" && printf 'def reference(w, x):\n    return x @ w\n' >"$work/mine/r.py"
+printf 'name: mine\ndims: {r: 96, c: 80, i: 64}\ninputs:\n  W: {shape: [i, c], dtype: float32}\n  X: {shape: [r, i], dtype: float32}\noutputs: {Z: {shape: [r, c], dtype: float32}}\nreference: r.py\n' >"$work/mine/spec.yaml"
+"$twagent" run "$work/mine" --no-final --budget-evaluations 1 >"$work/out" 2>&1
+grep -q 'r[0-9]*-c1 .*direct.c\|r[0-9]*-c1 .*packed.c\|1 evaluated.*1 kernel' "$work/out"; say $? "a product by another name begins: $(cat "$work/out")"
 if ! "$twagent" doctor --backend cuda --json >"$work/out" 2>/dev/null; then
     /usr/bin/python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["error"]' "$work/out"; say $? "doctor --json says JSON without a GPU: $(cat "$work/out")"
 fi

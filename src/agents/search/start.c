@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "eval/candidate/shipped_start.h"
-#include "eval/problem/torch.h"
+#include "eval/problem/shipped.h"
 
 #include <limits.h>
 #include <math.h>
@@ -117,13 +117,13 @@ int search_load(struct search *search, struct err *err)
     for (size_t i = 0; i < languages; i++)
         count += problem_starts(search->problem, language_folder(target, chosen[i]), paths + count,
                                 ARMS_MAX - count);
-    bool torch = search->problem->torch != NULL && search->problem->torch->shipped != NULL;
+    bool shipped = shipped_of(search->problem) != NULL;
     for (size_t i = 0; i < count; i++) {
         if (load_arm(search, paths[i], err) == 0)
             continue;
-        if (!torch)
+        if (!shipped)
             return -1;
-        /* One of the shipped ones cannot be said in the file's names: the others can. */
+        /* One of the shipped ones cannot be said in the definition's names: the others can. */
         log_event(LOG_WARN, "run.start", search->options.problem, "left out: %s", err->message);
         *err = (struct err){0};
     }

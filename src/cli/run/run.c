@@ -99,15 +99,24 @@ static void put_skeleton(const struct problem *problem, const struct language *l
     buf_add_text(out, ". */\n}\n");
 }
 
-/* The file of a definition in C that is a candidate as it stands; "": there is none. */
-static const char *own_kernel(const struct problem *problem, const struct language *language)
+/* A command that makes a candidate of a definition in C, which is right as it stands; false: it is
+ * in another language than candidates. */
+static bool put_own_kernel(const struct problem *problem, const struct language *language,
+                           struct buf *out)
 {
     struct err ignored;
     BUF_LOCAL(text, 1 << 20);
-    bool fits = !language->plan && problem->reference_kind == REFERENCE_C &&
-                file_read(problem->reference_file, &text, &ignored) == 0 &&
-                !strstr(buf_text(&text), "REAL");
-    return fits ? problem->reference_file : "";
+    const char *file = problem->reference_file, *suffix = language->suffixes[0];
+    if (language->plan || problem->reference_kind != REFERENCE_C ||
+        file_read(file, &text, &ignored) != 0)
+        return false;
+    if (strstr(buf_text(&text), "REAL"))
+        buf_addf(out, "(echo '#define REAL %s'; cat %s) >first%s",
+                 problem_precise(problem)->dtype == DTYPE_FLOAT64 ? "double" : "float", file,
+                 suffix);
+    else
+        buf_addf(out, "cp %s first%s", file, suffix);
+    return true;
 }
 
 static void print_next(const struct settings *settings, const char *name,
@@ -119,22 +128,23 @@ static void print_next(const struct settings *settings, const char *name,
     char option[80] = "";
     BUF_LOCAL(text, SKELETON_MOST);
     put_skeleton(problem, language, &text);
-    const char *own = own_kernel(problem, language);
+    BUF_LOCAL(copy, 1 << 13);
+    bool own = put_own_kernel(problem, language, &copy);
     if (settings_given(settings, offsetof(struct settings, search.backend)))
         snprintf(option, sizeof option, " --backend %s", target->name);
     if (settings->search.language != NULL)
         snprintf(option + strlen(option), sizeof option - strlen(option), " --language %s",
                  settings->search.language);
-    if (*own)
-        printf("\nfirst%s can be your definition, which is right already: cp %s first%s\n\nnext\n",
-               suffix, own, suffix);
+    if (own)
+        printf("\nfirst%s can be your definition, which is right already: %s\n\nnext\n", suffix,
+               buf_text(&copy));
     else
         printf("\nfirst%s, which compiles and is not right yet:\n\n%s\nnext\n", suffix,
                buf_text(&text));
     printf("  twagent eval %s first%s%s     %s\n"
            "  mkdir -p %s && cp first%s %s/     then twagent run %s%s searches from there\n"
            "  twagent run %s%s --model NAME     asks a model for the first kernel as well\n",
-           name, suffix, option, *own ? "as you make it faster" : "until it is a kernel", folder,
+           name, suffix, option, own ? "as you make it faster" : "until it is a kernel", folder,
            suffix, folder, name, option, name, option);
 }
 

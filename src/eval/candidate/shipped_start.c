@@ -8,7 +8,6 @@
 #include "base/value.h"
 #include "eval/candidate/candidate.h"
 #include "eval/problem/shipped.h"
-#include "eval/problem/torch.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -24,7 +23,7 @@ static const char *ours(const struct value *shipped, const char *name, size_t le
         const struct value *names = value_get(shipped, kinds[k]);
         for (size_t i = 0; names != NULL && i < names->count; i++)
             if (strlen(names->keys[i]) == length && memcmp(names->keys[i], name, length) == 0) {
-                *simple = strpbrk(names->items[i]->text, "*+") == NULL;
+                *simple = strpbrk(names->items[i]->text, "*+-/% ") == NULL;
                 return names->items[i]->text;
             }
     }
@@ -70,7 +69,7 @@ static void put_parameters(const char *qualifier, const struct tensor_spec *tens
 static void put_kernel(const struct problem *problem, const struct problem *theirs,
                        const struct candidate *start, struct buf *out)
 {
-    const struct value *shipped = problem->torch->shipped;
+    const struct value *shipped = shipped_of(problem);
     const struct value *tensors = value_get(shipped, "tensors"), *dims = value_get(shipped, "dims");
     size_t count = 0;
     buf_addf(out, "#undef kernel\n\n/* As %s is called. */\nvoid kernel(", problem->name);
@@ -104,7 +103,7 @@ static int adapt(const struct problem *problem, const struct problem *theirs, co
         return -1;
     if (strncmp(text, begin, strlen(begin)) == 0 && stop != NULL) {
         stop += strlen(end);
-        translate(problem->torch->shipped, text, (size_t)(stop - text), out);
+        translate(shipped_of(problem), text, (size_t)(stop - text), out);
         text = stop;
     }
     bool calls = start->launch_count == 0; /* a function, and not kernels that are launched */

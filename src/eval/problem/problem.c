@@ -141,6 +141,7 @@ int problem_load_with(const char *path, const char *python, struct problem **pro
         struct arena *arena = arena_new();
         struct problem *loaded = ARENA_NEW(arena, struct problem);
         loaded->arena = arena;
+        loaded->shipped = ARENA_NEW(arena, struct shipped);
         result =
             is_python(spec) ? load_torch(loaded, spec, python, &mine) : load(loaded, spec, &mine);
         if (result == 0 && size != NULL)

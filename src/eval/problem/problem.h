@@ -43,6 +43,7 @@ struct problem {
     struct tensor_spec inputs[INPUTS_MAX], outputs[OUTPUTS_MAX];
     enum reference_kind { REFERENCE_PYTHON, REFERENCE_C, REFERENCE_TORCH } reference_kind;
     const struct problem_torch *torch; /* of REFERENCE_TORCH: torch.h; else NULL */
+    struct shipped *shipped;           /* shipped.h: found when first asked for; NULL: never */
     const char *reference_file, *reference_function;
     struct baseline_spec baselines[BASELINES_MAX];
     const char *baseline; /* default for speed-ups: "reference" or a name above */
@@ -109,7 +110,7 @@ bool problem_draw_large(const struct problem *problem, uint64_t seed, uint64_t b
                         double times, bool equal, struct names *dims);
 
 /* Absolute paths of the sources in starts/BACKEND, sorted, in the problem's arena: one thread. Read
- * them with shipped_read_start(): those of a PyTorch file may be another problem's. */
+ * them with shipped_read_start(): those of a problem without its own may be a shipped one's. */
 size_t problem_starts(const struct problem *problem, const char *backend, const char **paths,
                       size_t most);
 bool problem_has_dim(const struct problem *problem, const char *name);

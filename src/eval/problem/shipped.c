@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/value.h"
+#include "eval/problem/recognise.h"
 #include "eval/problem/torch.h"
 
 #include <dirent.h>
@@ -37,6 +38,12 @@ static void put_tensors(struct json *json, const char *key, const struct tensor_
     json_array_end(json);
 }
 
+void shipped_put_tensors(struct json *json, const struct problem *problem)
+{
+    put_tensors(json, "inputs", problem->inputs, problem->input_count);
+    put_tensors(json, "outputs", problem->outputs, problem->output_count);
+}
+
 static void put_problem(struct json *json, const struct problem *problem)
 {
     json_object(json);
@@ -52,8 +59,7 @@ static void put_problem(struct json *json, const struct problem *problem)
         json_object_end(json);
     }
     json_array_end(json);
-    put_tensors(json, "inputs", problem->inputs, problem->input_count);
-    put_tensors(json, "outputs", problem->outputs, problem->output_count);
+    shipped_put_tensors(json, problem);
     json_object_end(json);
 }
 
@@ -86,9 +92,29 @@ void shipped_put(struct json *json)
     free(entries);
 }
 
+static bool ships_itself(const struct problem *problem)
+{
+    MEM_LOCAL char *folder = file_data_path("problems");
+    size_t length = folder != NULL ? strlen(folder) : 0;
+    return length > 0 && strncmp(problem->folder, folder, length) == 0 &&
+           problem->folder[length] == '/';
+}
+
+const struct value *shipped_of(const struct problem *problem)
+{
+    struct shipped *slot = problem->shipped;
+    if (problem->torch != NULL)
+        return problem->torch->shipped;
+    if (slot != NULL && !slot->asked) {
+        slot->asked = true;
+        slot->found = ships_itself(problem) ? NULL : recognise(problem);
+    }
+    return slot != NULL ? slot->found : NULL;
+}
+
 char *shipped_folder(const struct problem *problem)
 {
-    const struct value *shipped = problem->torch != NULL ? problem->torch->shipped : NULL;
+    const struct value *shipped = shipped_of(problem);
     const char *name = value_text(shipped, "name", NULL);
     char *relative = name != NULL ? file_join("problems", name) : NULL;
     char *folder = relative != NULL ? file_data_path(relative) : NULL;

@@ -1,6 +1,6 @@
-/* eval/problem/shipped: a PyTorch file that computes what a shipped problem computes begins with
- * its starts, in the file's own names. libexec/torch_shipped.py recognises it. Any thread; blocks.
- */
+/* eval/problem/shipped: a definition that computes what a shipped problem computes begins with its
+ * starts, in its own names. libexec/shipped_match.py recognises it: a PyTorch file when it is read,
+ * any other when its starts are first asked for. One thread; blocks. */
 #pragma once
 
 #include "base/json.h"
@@ -8,7 +8,19 @@
 
 /* The shipped problems as that script takes them: one array. */
 void shipped_put(struct json *json);
-/* That of the shipped problem which this one computes; mem_free() it. NULL: none. */
+/* "inputs" and "outputs" of one problem, into an object. */
+void shipped_put_tensors(struct json *json, const struct problem *problem);
+
+struct value;
+struct shipped { /* of a problem: what has been found */
+    bool asked;
+    const struct value *found;
+};
+
+/* {"name", "tensors": {theirs: ours}, "dims": {theirs: text over ours}}; NULL: like none. */
+const struct value *shipped_of(const struct problem *problem);
+/* The folder of the shipped problem which this one computes;
+ * mem_free() it. NULL: none. */
 char *shipped_folder(const struct problem *problem);
 
 /* The folder that holds the problem's starts where it has none of its own; NULL: there is none. */

@@ -6,9 +6,9 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "eval/problem/question.h"
 #include "eval/problem/read.h"
 #include "eval/problem/shipped.h"
-#include "process/python_child.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,6 @@ enum {
     FILE_MOST = 1 << 20,
     ANSWER_MOST = 1 << 20,
     DESCRIBE_TIMEOUT_MS = 300000, /* the file's own inputs are made, and its module is called */
-    ARGUMENTS_MOST = 32,
     REQUEST_MOST = 1 << 18
 };
 
@@ -126,93 +125,28 @@ int problem_take_torch(struct problem *problem, const char *path, const char *an
 
 /* --- asking the child --- */
 
-static const char *problem_torch_limit(struct arena *arena)
+static int ask(struct arena *arena, const struct interpreter *python, const char *script,
+               const char *path, struct buf *answer, struct err *err)
 {
-    const double share = 0.8, libraries = 16.0 * 0x1p30;
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    double bytes = (double)pages * (double)page * share + libraries;
-    return pages > 0 && page > 0 ? arena_printf(arena, "as=%.0f", bytes)
-                                 : "as=18446744073709551615";
-}
-
-/* `scratch`: PyTorch imports less of itself where it has no folder for temporary files. */
-static int ask(const struct interpreter *python, const char *script, const char *path,
-               const char *scratch, const char *limit, struct buf *answer, struct err *err)
-{
-    const char *argv[ARGUMENTS_MOST], *line = NULL;
-    size_t count = 0;
-    const char *self = getenv("TWAGENT_SELF");
-    MEM_LOCAL char *own = self != NULL && *self != '\0' ? mem_strdup(self) : file_self_path();
-    MEM_LOCAL char *libexec = mem_strdup(script);
+    struct question question = {
+        .python = python, .script = script, .timeout_ms = DESCRIBE_TIMEOUT_MS, .arena = arena};
     MEM_LOCAL char *folder = mem_strdup(path);
     MEM_LOCAL char *problems = file_data_path("problems");
-    *strrchr(libexec, '/') = '\0';
     *strrchr(folder, '/') = '\0';
-    const char *readable[] = {libexec,
-                              folder,
-                              problems != NULL ? problems : libexec,
-                              python->prefix,
-                              python->base_prefix,
-                              "/dev/urandom",
-                              python->bytecode};
-    bool bytecode = *python->bytecode != '\0' && file_is_dir(python->bytecode);
-    static const char *const before[] = {"sandbox", "--profile", "reference"};
-    argv[count++] = own;
-    for (size_t i = 0; i < sizeof before / sizeof before[0]; i++)
-        argv[count++] = before[i];
-    for (size_t i = 0; i < sizeof readable / sizeof readable[0] - (bytecode ? 0 : 1); i++) {
-        argv[count++] = "--read";
-        argv[count++] = readable[i];
-    }
-    argv[count++] = "--write";
-    argv[count++] = scratch;
-    argv[count++] = "--limit";
-    argv[count++] = limit;
-    argv[count++] = "--";
-    argv[count++] = python->path;
-    argv[count++] = "-I";
-    argv[count++] = "-B";
-    argv[count++] = script;
-    if (bytecode)
-        argv[count++] = python->bytecode;
-    argv[count] = NULL;
-    static const char *const env[] = {"LC_ALL=C.UTF-8", NULL};
-    struct child child = {0};
+    question.readable[0] = folder;
+    question.readable[1] = problems;
+    if (question_open(&question, err) != 0)
+        return -1;
     JSON_LOCAL(json, request, REQUEST_MOST);
     json_object(&json);
     json_put_text(&json, "op", "describe");
     json_put_text(&json, "file", path);
-    json_put_text(&json, "scratch", scratch);
+    json_put_text(&json, "scratch", question.scratch);
     json_key(&json, "shipped");
     shipped_put(&json);
     json_object_end(&json);
-    buf_add_char(&request, '\n');
-    int status = child_start(&child, argv, env, NULL, 0, err);
-    if (status == 0) {
-        status = child_send(&child, buf_text(&request), request.length, err);
-        if (child_line(&child, DESCRIBE_TIMEOUT_MS, &line, err) == 0)
-            buf_add_text(answer, line);
-        else
-            status = -1;
-        child_stop(&child);
-    }
-    return status;
-}
-
-static int ask_in_scratch(struct arena *arena, const struct interpreter *python, const char *script,
-                          const char *path, struct buf *answer, struct err *err)
-{
-    const char *temporary = getenv("TMPDIR");
-    MEM_LOCAL char *scratch = file_join(temporary != NULL && *temporary == '/' ? temporary : "/tmp",
-                                        "twagent-torch-XXXXXX");
-    int status = mkdtemp(scratch) == NULL
-                     ? err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot make %s", scratch)
-                     : 0;
-    if (status == 0) {
-        struct err ignored;
-        status = ask(python, script, path, scratch, problem_torch_limit(arena), answer, err);
-        (void)(file_remove_tree(scratch, &ignored) == 0);
-    }
+    int status = question_ask(&question, buf_text(&request), answer, err);
+    question_close(&question);
     return status;
 }
 
@@ -237,9 +171,9 @@ static int make_key(const char *path, const char *script, const char *python, ch
                     struct err *err)
 {
     static const char *const describers[] = {
-        "torch_problem.py", "torch_module.py",  "torch_rows.py",
-        "torch_forms.py",   "torch_shipped.py", "torch_sums.py",
-        "torch_state.py",   "torch_inputs.py",  "source_text.py"};
+        "torch_problem.py", "torch_module.py",  "torch_rows.py", "torch_forms.py",
+        "torch_shipped.py", "shipped_match.py", "torch_sums.py", "torch_state.py",
+        "torch_inputs.py",  "source_text.py"};
     MEM_LOCAL char *libexec = mem_strdup(script);
     *strrchr(libexec, '/') = '\0';
     struct hash hash = hash_text(path);
@@ -346,8 +280,7 @@ int problem_read_torch(struct problem *problem, const char *path, const char *py
     if (status == 0 && !recall(problem->arena, memory, &found, &answer)) {
         buf_reset(&answer);
         status = interpreter_find(python, "torch", problem->arena, &found, err);
-        if (status == 0 &&
-            (status = ask_in_scratch(problem->arena, &found, script, path, &answer, err)) != 0)
+        if (status == 0 && (status = ask(problem->arena, &found, script, path, &answer, err)) != 0)
             (void)err_wrap(err, "%s", strrchr(path, '/') + 1);
         if (status == 0 && memory != NULL && strstr(buf_text(&answer), "\"spec\"") != NULL)
             remember(memory, &found, buf_text(&answer));

@@ -43,9 +43,6 @@ int problem_load_with(const char *path, const char *python, struct problem **pro
 int problem_read_torch(struct problem *problem, const char *path, const char *python,
                        struct err *err) MUST_USE;
 
-/* "as=BYTES" for a child's sandbox: what this machine has, and room for the libraries' addresses,
- * so that a module which asks for more is told so and nothing else has to die. In the arena. */
-
 /* What the child says of a file, JSON as libexec/reference_torch.py has it, as the problem. For
  * tests, besides. */
 int problem_take_torch(struct problem *problem, const char *path, const char *answer, size_t length,
