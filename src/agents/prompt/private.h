@@ -34,7 +34,7 @@ struct material { /* what a prompt is made of; what a kind of prompt has not is 
     const struct prompt_attempt *history;
     size_t history_count;
     const struct idea *idea;
-    const char *source, *failure, *diagnostics;
+    const char *source, *failure, *diagnostics, *mended;
     int64_t count;
 };
 

@@ -33,7 +33,7 @@ static const struct {
                               "parent", "profile", "idea", NULL}},
     [PROMPT_TEXT_REPAIR] = {"repair.txt",
                             {"format", "problem", "device", "passages", "idea", "source", "failure",
-                             "diagnostics", NULL}},
+                             "diagnostics", "mended", NULL}},
     [PROMPT_TEXT_PROFILE] = {"profile.txt", {"place", "limiter", "evidence", "categories", NULL}},
 };
 
@@ -76,7 +76,9 @@ static void put_idea(const struct material *material, size_t most, struct buf *o
 {
     (void)most; /* never shortened */
     const struct idea *idea = material->idea;
-    buf_addf(out, "%s (%s)\n%s\n", idea->title, idea->category, idea->why != NULL ? idea->why : "");
+    bool why = idea->why != NULL && *idea->why != '\0';
+    buf_addf(out, "%s (%s)\n%s%s", idea->title, idea->category, why ? idea->why : "",
+             why ? "\n" : "");
 }
 
 static void put_format(const struct material *material, size_t most, struct buf *out)
@@ -125,6 +127,15 @@ static void put_failure_name(const struct material *material, size_t most, struc
 {
     (void)most;
     buf_add_text(out, material->failure);
+}
+
+/* The earlier mends of this source, whole or not at all. */
+static void put_mended(const struct material *material, size_t most, struct buf *out)
+{
+    static const char heading[] = "# What was mended before, without success\n";
+    const char *mended = material->mended != NULL ? material->mended : "";
+    if (*mended != '\0' && sizeof heading + strlen(mended) <= most)
+        buf_addf(out, "%s%s\n", heading, mended);
 }
 
 /* Whole quotations, as many of the first as there is room for. What they say is fenced, so that
@@ -218,6 +229,7 @@ static const struct part implement_parts[] = {
 static const struct part repair_parts[] = {
     {"passages", put_passages, 0, 0},
     {"problem", put_problem, 0, 1000},
+    {"mended", put_mended, 0, 0},
     {"diagnostics", put_failure, 0, 800},
     {"source", put_source, 0, 1600},
     {"device", put_device, 0, SIZE_MAX},
@@ -360,14 +372,15 @@ void prompt_operate(const struct prompts *prompts, const struct prompt_context *
 
 void prompt_repair(const struct prompts *prompts, const struct prompt_context *context,
                    const struct idea *idea, const char *source, const char *failure,
-                   const char *diagnostics, unsigned shrink, struct buf *out)
+                   const char *diagnostics, const char *mended, unsigned shrink, struct buf *out)
 {
     const struct material material = {.prompts = prompts,
                                       .context = context,
                                       .idea = idea,
                                       .source = source,
                                       .failure = failure,
-                                      .diagnostics = diagnostics};
+                                      .diagnostics = diagnostics,
+                                      .mended = mended};
     render(repair_parts, &material, PROMPT_TEXT_REPAIR, shrink, out);
 }
 

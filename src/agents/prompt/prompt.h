@@ -82,10 +82,12 @@ void prompt_operate(const struct prompts *prompts, const struct prompt_context *
                     const struct prompt_kernel *parent, const struct idea *idea,
                     const struct prompt_attempt *history, size_t history_count, unsigned shrink,
                     struct buf *out);
-/* `failure`: "did not compile", "gave a wrong result"; `diagnostics`: evaluation.details. */
+/* `failure`: PROMPT_NOT_COMPILED, "gave a wrong result"; `diagnostics`: evaluation.details;
+ * `mended`: lines of what was mended before in vain, or "". */
+#define PROMPT_NOT_COMPILED "did not compile"
 void prompt_repair(const struct prompts *prompts, const struct prompt_context *context,
                    const struct idea *idea, const char *source, const char *failure,
-                   const char *diagnostics, unsigned shrink, struct buf *out);
+                   const char *diagnostics, const char *mended, unsigned shrink, struct buf *out);
 
 /* "void kernel(const float *A, float *C, int64_t M)": inputs, outputs, workspaces, dims. */
 void prompt_signature(const struct problem *problem, struct buf *out);

@@ -43,7 +43,8 @@ static const struct field candidate_fields[] = {
     CANDIDATE(round, INT),         CANDIDATE(repairs, INT),        CANDIDATE(dropped, BOOL),
     CANDIDATE(evaluations, INT),   CANDIDATE(failure, TEXT),       CANDIDATE(diagnostics, TEXT),
     CANDIDATE(tuning, BOOL),       CANDIDATE(first_failure, TEXT), CANDIDATE(island, INT),
-    CANDIDATE(outside, BOOL),      CANDIDATE(agent, TEXT),         CANDIDATE(attempt, TEXT),
+    CANDIDATE(mended, TEXT),       CANDIDATE(outside, BOOL),       CANDIDATE(agent, TEXT),
+    CANDIDATE(attempt, TEXT),
 };
 
 static void encode(const struct field *fields, size_t count, const void *record, struct buf *out)

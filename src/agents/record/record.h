@@ -73,6 +73,7 @@ struct candidate_record {
     int64_t evaluations;               /* how often a lane was asked about it */
     const char *failure, *diagnostics; /* while it waits to be mended: what goes into the prompt */
     const char *first_failure;         /* of one that was mended: a line; or "" */
+    const char *mended;                /* a line for each mend that did not do; or "" */
     const char *agent;   /* of one that a coding agent worked on: how that ended, a line; or "" */
     const char *attempt; /* of what such an agent had evaluated: the one that it worked on; or "" */
     bool dropped, tuning; /* tuning: a point tuned for free beside a model's round */

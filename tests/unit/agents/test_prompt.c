@@ -135,11 +135,14 @@ static const char wrong[] =
     "shape: M=7, N=61\ninputs: heavy\nelements wrong: 7 of 427\nerror over allowed error: inf "
     "(worst element), nan (relative L2)\n";
 
+static const char mended[] =
+    "- it did not compile: candidate.c:3: error: 'x' undeclared; then \"A header was missing.\"\n";
+
 static void repair_prompt(const struct prompt_context *context, unsigned shrink, struct buf *out)
 {
     buf_init(out, PROMPT_BYTES_MAX);
     prompt_repair(the.prompts, context, &idea, parents[0].source, "gave a wrong result", wrong,
-                  shrink, out);
+                  mended, shrink, out);
 }
 
 /* ---- byte for byte ---- */
@@ -296,7 +299,7 @@ static void long_prompt(int kind, const struct long_case *is, unsigned shrink, s
     else if (kind == PROMPT_IMPLEMENT)
         prompt_implement(the.prompts, &context, kernels, &idea, many, is->history, shrink, out);
     else
-        prompt_repair(the.prompts, &context, &idea, source, "gave a wrong result", text, shrink,
+        prompt_repair(the.prompts, &context, &idea, source, "gave a wrong result", text, "", shrink,
                       out);
 }
 

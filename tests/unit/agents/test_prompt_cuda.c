@@ -102,7 +102,7 @@ static void test_bare(void **state)
     const struct prompt_context bare = {.problem = &the.problem, .device = "{\"gpu\": \"X\"}"};
     struct buf text;
     buf_init(&text, PROMPT_BYTES_MAX);
-    prompt_repair(the.prompts, &bare, &idea, "int x;", "did not compile", "", 0, &text);
+    prompt_repair(the.prompts, &bare, &idea, "int x;", "did not compile", "", "", 0, &text);
     assert_non_null(strstr(buf_text(&text), "# Machine\n- X\n"));
     assert_null(strstr(buf_text(&text), "{{"));
     assert_null(strstr(buf_text(&text), "(null)"));
@@ -125,7 +125,7 @@ static void test_shared(void **state)
     assert_memory_equal(buf_text(&one), buf_text(&other), shared);
     assert_true(strncmp(buf_text(&one) + shared, "# ", 2) == 0);
     buf_reset(&one);
-    prompt_repair(the.prompts, &the.context, &idea, "int x;", "did not compile", "", 0, &one);
+    prompt_repair(the.prompts, &the.context, &idea, "int x;", "did not compile", "", "", 0, &one);
     shared = prompt_shared(buf_text(&one));
     assert_null(memmem(buf_text(&one), shared, "did not", 7));
     assert_non_null(memmem(buf_text(&one), shared, "# Machine", 9));

@@ -264,6 +264,20 @@ static void attempt_finish(struct attempt *attempt, int state)
     attempt_commit(attempt, batch, state);
 }
 
+/* What a prompt for its repair says of it. */
+static const char *failure_words(const struct evaluation *evaluation)
+{
+    static const char wrong[] = "wrong result: ";
+    if (evaluation->stage == STAGE_PARSE)
+        return "could not be read";
+    if (evaluation->stage == STAGE_COMPILE)
+        return PROMPT_NOT_COMPILED;
+    if (evaluation->verdict != VERDICT_REJECTED)
+        return "did not run to its end";
+    return strncmp(evaluation->reason, wrong, sizeof wrong - 1) == 0 ? "gave a wrong result"
+                                                                     : "ran, and was refused";
+}
+
 /* A worker that died, or a fault of ours, costs this step only. */
 static bool attempt_retries(struct attempt *attempt)
 {
@@ -311,8 +325,7 @@ static enum task_result step_evaluating(struct attempt *attempt)
                 : evaluation->verdict == VERDICT_DROPPED  ? DROPPED
                                                           : FAILED;
     if ((state == REJECTED || state == FAILED) && attempt->request.err.code == ERR_NONE &&
-        writing_repair(attempt, state == REJECTED ? "gave a wrong result" : "did not work",
-                       evaluation->reason, evaluation->details))
+        writing_repair(attempt, failure_words(evaluation), evaluation->reason, evaluation->details))
         state = WRITING;
     attempt_finish(attempt, state);
     return TASK_WAIT;

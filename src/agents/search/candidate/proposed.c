@@ -26,6 +26,7 @@ static struct attempt *attempt_new(struct search *search, int64_t number)
         .failure = "",
         .diagnostics = "",
         .first_failure = "",
+        .mended = "",
         .agent = "",
         .attempt = "",
         .number = number,

@@ -201,6 +201,7 @@ enum recall_result search_recall_state(struct attempt *attempt, int *state)
         return RECALL_NOTHING;
     attempt->record.repairs = was->repairs;
     attempt->record.first_failure = was->first_failure;
+    attempt->record.mended = was->mended;
     if (value_word_among(was->state, measured) && recall_code(attempt, NULL)) {
         attempt_identify(attempt);
         return RECALL_WRITTEN;
@@ -210,7 +211,7 @@ enum recall_result search_recall_state(struct attempt *attempt, int *state)
         return RECALL_WRITING;
     }
     attempt->record.repairs = 0;
-    attempt->record.first_failure = "";
+    attempt->record.first_failure = attempt->record.mended = "";
     return RECALL_NOTHING;
 }
 

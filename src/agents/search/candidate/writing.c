@@ -74,7 +74,8 @@ static void put_prompt(struct attempt *attempt)
     if (writing->failure) {
         prompt_repair(search->prompts, &context, &writing->idea,
                       writing->source ? writing->source : "", writing->failure,
-                      writing->diagnostics, writing->shrink, &writing->prompt);
+                      writing->diagnostics, attempt->record.mended, writing->shrink,
+                      &writing->prompt);
         return;
     }
     struct prompt_kernel parent = search_kernel_words(writing->parent);
@@ -238,6 +239,39 @@ static void take_arm(struct attempt *attempt, struct arm *arm)
     attempt->record.source = arm->source_hash;
 }
 
+/* What a model says before its code, on one line. */
+static const char *said_before_code(struct arena *arena, const char *answer)
+{
+    enum { MOST = 240 };
+    const char *fence = strstr(answer, "```");
+    size_t length = fence != NULL ? (size_t)(fence - answer) : 0;
+    length = length < MOST ? length : MOST;
+    while (length > 0 && ((unsigned char)answer[length] & 0xC0) == 0x80) /* no half character */
+        length--;
+    char *text = arena_strndup(arena, answer, length);
+    for (char *at = text; *at != '\0'; at++)
+        *at = *at == '`' ? '\'' : (unsigned char)*at < ' ' ? ' ' : *at;
+    for (; length > 0 && text[length - 1] == ' '; length--)
+        text[length - 1] = '\0';
+    return text + strspn(text, " ");
+}
+
+/* "- it did not compile: candidate.c:3: ...; then "The header was missing."": whoever mends it next
+ * sees what did not do. In the record, so that a run that goes on asks in the same words. */
+static void note_mend(struct attempt *attempt, const char *answer)
+{
+    enum { REASON_MOST = 300, ALL_MOST = 4000 };
+    const struct writing *writing = attempt->writing;
+    struct candidate_record *record = &attempt->record;
+    if (writing->failure == NULL || strlen(record->mended) > ALL_MOST)
+        return;
+    size_t reason = strcspn(writing->diagnostics, "\r\n");
+    record->mended =
+        arena_printf(attempt->arena, "%s- it %s: %.*s; then \"%s\"\n", record->mended,
+                     writing->failure, (int)(reason < REASON_MOST ? reason : REASON_MOST),
+                     writing->diagnostics, said_before_code(attempt->arena, answer));
+}
+
 /* The code as an arm of its own; its numbers are the first of each list. */
 static int take_code(struct attempt *attempt, struct err *err)
 {
@@ -253,6 +287,7 @@ static int take_code(struct attempt *attempt, struct err *err)
     writing->told = writing->ask.model;
     if (extract_code(attempt->arena, text, language_of(attempt, text)->entry, &code, &length, err))
         return -1;
+    note_mend(attempt, text);
     writing->source = code;
     struct arm *arm = read_arm(attempt, code, length, err);
     if (!arm)
