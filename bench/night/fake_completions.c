@@ -73,6 +73,11 @@ size_t completions_models(const struct completions *completions, struct model_vi
     return 0;
 }
 
+void completions_note_nothing(const struct ask *ask, const char *reason)
+{
+    (void)ask, (void)reason;
+}
+
 size_t completions_causes(const struct completions *completions, const char *model_name,
                           struct cause causes[CAUSES_MOST])
 {

@@ -99,6 +99,8 @@ void usage_tokens(const struct answer *answer, json_int_t *prompt, json_int_t *c
         *completion = -*completion;
     if (answer->usage == USAGE_ONE)
         *completion = 1;
+    if (answer->usage == USAGE_CUT) /* it read no more of the prompt */
+        *prompt = 256;
     if (answer->usage == USAGE_HUGE)
         *completion = 4000000000000;
 }

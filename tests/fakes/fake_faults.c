@@ -205,7 +205,7 @@ static struct response respond_null(const struct fault *fault, const struct chat
 static struct response respond_usage(const struct fault *fault, const struct chat *chat)
 {
     static const char *const names[] = {"right", "missing", "wrong", "negative",
-                                        "text",  "huge",    "one"};
+                                        "text",  "huge",    "one",   "cut"};
     size_t kind = 0;
     while (kind + 1 < sizeof names / sizeof *names && strcmp(names[kind], fault->text) != 0)
         kind++;
@@ -322,7 +322,7 @@ const struct fault_type fault_types[] = {
     {"error", "code=N [kind=K]: an error event after status 200", respond_error, false},
     {"empty", "no choices", respond_empty, false},
     {"null", "a choice that says nothing", respond_null, false},
-    {"usage", "text=missing|wrong|negative|text|huge|one", respond_usage, true},
+    {"usage", "text=missing|wrong|negative|text|huge|one|cut", respond_usage, true},
     {"bytes", "invalid UTF-8, NUL, a lone surrogate", respond_bytes, true},
     {"say", "text=FILE: that file as the answer", respond_say, true},
     {"pings", "signs of life for ever", respond_pings, false},

@@ -67,7 +67,8 @@ enum usage {
     USAGE_NEGATIVE,
     USAGE_TEXT,
     USAGE_HUGE,
-    USAGE_ONE
+    USAGE_ONE,
+    USAGE_CUT
 };
 enum line_end { LINE_LF, LINE_CRLF, LINE_CR };
 

@@ -130,6 +130,23 @@ def stopped(run, reason):
     yield reason in run.said and "resume" in run.said, "the reason, or how to go on, is not given"
 
 
+def paid_for_nothing(run):
+    """Refused ideas leave a line with what they cost, and the next round asks in other words."""
+    asked = [words(body) for body in run.bodies]
+    yield len(asked) >= 2 and len(set(asked)) == len(asked), "%d requests, %d different" % (len(asked), len(set(asked)))
+    yield all("could not be used" in one for one in asked[1:3]), "the next request does not say what became of the last"
+    yield re.search(r"2 answers for nothing, .*\$[0-9.]+: ", run.said), "no line says what they cost"
+
+
+def told_of_the_cut(run):
+    yield run.said.count("its server cuts prompts") == 1 and "`context`" in run.said, "it is not said once, with the setting"
+
+
+def told_apart(run):
+    for status, times in ((503, 3), (500, 2)):
+        yield re.search(r"%d failures, [^\n]*: HTTP %d" % (times, status), run.said), "HTTP %d is not told apart" % status
+
+
 def before_work(run, reason):
     yield run.counts["requests"] > 0 and not run.bodies, "%s" % run.counts
     yield run.code in (2, 3), "exit code %d" % run.code
@@ -139,15 +156,22 @@ def before_work(run, reason):
 
 def rows(work):
     context = "status code=400 kind=context"
+    once = ("--repairs", "0")  # whether what it writes then is right is a matter of its bytes, and so of what prompts say
     say = "say text=" + work + "/prose"
     yield "finish reason length: asked again with more room", dict(faults=("ok", "length")), cut
-    yield "context length: the prompt is shrunk", dict(faults=("ok", context)), shrunk
-    yield "context length: shrunk once, then the request fails", dict(faults=("ok", context, context)), shrunk_once
-    yield "413: shrunk once", dict(faults=("ok", "status code=413")), shrunk
+    yield "context length: the prompt is shrunk", dict(faults=("ok", context), options=once), shrunk
+    yield "context length: shrunk once, then the request fails", dict(faults=("ok", context, context), options=once), shrunk_once
+    yield "413: shrunk once", dict(faults=("ok", "status code=413"), options=once), shrunk
     yield "no code block: feedback", dict(faults=("ok", say)), complained
     yield "a model's context: what goes in is sent whole", dict(faults=(), entry="    context: 100000\n"), goes_in
     yield "a model's context: passages give way first", dict(faults=(), entry="    context: 4000\n"), lambda run: fits(run, 4000)
     yield "a model's context: what cannot go in is refused", dict(faults=(), entry="    context: 400\n", options=("--rounds", "4")), refused
+    yield "refused ideas: what they cost, and other words", dict(
+        faults=("refuse times=2",), options=("--rounds", "3"), entry="    prices: {prompt: 100, completion: 400}\n"), paid_for_nothing
+    yield "a prompt that was cut in silence", dict(faults=("usage text=cut times=0",)), told_of_the_cut
+    yield "nothing is said of a prompt that was read", dict(faults=()), \
+        lambda run: [("cuts prompts" not in run.said, "it is said without a reason")]
+    yield "statuses are told apart", dict(faults=("status code=503 times=3", "status code=500 times=2")), told_apart
     yield "402: the run says why it stops", dict(faults=("status code=402 times=0",)), \
         lambda run: stopped(run, "402")
     yield "a wrong key: before any work", dict(faults=(), key="sk-wrong-9876543210"), \

@@ -35,6 +35,9 @@ int extract_code(struct arena *arena, const char *text, const char *entry, const
 int extract_json(struct arena *arena, const char *text, const char **json, size_t *length,
                  struct err *err) MUST_USE;
 
+/* A copy of a document, in which halves of surrogate pairs, which no reader takes, are U+FFFD. */
+const char *extract_json_text(struct arena *arena, const char *json, size_t length);
+
 /* The next one at or after *at, which moves past it; the span is in the text itself. False at the
  * end. `*at` set to the text starts. */
 bool extract_json_next(const char **at, const char **json, size_t *length);

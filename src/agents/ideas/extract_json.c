@@ -61,6 +61,36 @@ bool extract_json_next(const char **at, const char **json, size_t *length)
     return false;
 }
 
+/* Of a "\uXXXX", else 0. */
+static unsigned unit_at(const char *at, size_t left)
+{
+    unsigned unit = 0;
+    if (left < 6 || at[0] != '\\' || at[1] != 'u')
+        return 0;
+    for (int i = 2; i < 6; i++) {
+        static const char digits[] = "0123456789abcdef";
+        const char *digit = strchr(digits, tolower((unsigned char)at[i]));
+        if (at[i] == '\0' || digit == NULL)
+            return 0;
+        unit = 16 * unit + (unsigned)(digit - digits);
+    }
+    return unit;
+}
+
+const char *extract_json_text(struct arena *arena, const char *json, size_t length)
+{
+    char *text = arena_strndup(arena, json, length);
+    for (size_t at = 0; at < length; at++) {
+        unsigned unit = unit_at(text + at, length - at);
+        unsigned second = unit > 0 ? unit_at(text + at + 6, length - at - 6) : 0;
+        bool pair = unit >= 0xD800 && unit <= 0xDBFF && second >= 0xDC00 && second <= 0xDFFF;
+        if (unit >= 0xD800 && unit <= 0xDFFF && !pair)
+            text[at + 2] = text[at + 3] = text[at + 4] = 'f', text[at + 5] = 'd';
+        at += pair ? 11 : text[at] == '\\' ? 1 : 0;
+    }
+    return text;
+}
+
 static int line_of(const char *text, const char *at)
 {
     int line = 1;
@@ -74,7 +104,7 @@ int extract_json(struct arena *arena, const char *text, const char **json, size_
 {
     const char *at = text, *found;
     if (extract_json_next(&at, &found, length)) {
-        *json = arena_strndup(arena, found, *length);
+        *json = extract_json_text(arena, found, *length);
         return 0;
     }
     for (at = strpbrk(text, "{["); at != NULL; at = strpbrk(at + 1, "{["))

@@ -173,7 +173,8 @@ static int read_document(struct arena *arena, const char *json, size_t length, s
 {
     struct value *root;
     *count = 0;
-    if (value_parse_json(arena, "line", json, length, &root, err) != 0) {
+    if (value_parse_json(arena, "line", extract_json_text(arena, json, length), length, &root,
+                         err) != 0) {
         if (err != NULL)
             err->code = ERR_PARSE;
         return -1;

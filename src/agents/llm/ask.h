@@ -55,6 +55,7 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
     struct endpoint *endpoint; /* NULL: mailbox and replay */
     struct replay *replay;     /* or NULL */
     struct model_tally *tally;
+    struct cause *noted; /* why it failed, until what that cost is known */
     struct http_request *http;
     struct process *process; /* in its place, where a program is asked; in this folder */
     const char *folder;

@@ -65,6 +65,7 @@ struct cause {
     int64_t times;
     uint64_t since_wall_ms, until_wall_ms; /* the first's, the last's; until 0: it lasts */
     uint64_t total_ms, began_wall_ms;      /* how long in all; the last one's begin */
+    int64_t micro_dollars;                 /* what these requests cost */
     char reason[160];
 };
 
@@ -76,6 +77,8 @@ struct model_view { /* what became of the requests to a model */
     int64_t micro_dollars;
     struct cause failures[CAUSES_MOST];
     size_t failure_count;
+    struct cause nothing[CAUSES_MOST]; /* answers that brought nothing, by why */
+    size_t nothing_count;
 };
 /* Every model that was asked; returns how many. Names are borrowed for the engine's life. */
 size_t completions_models(const struct completions *completions, struct model_view *views,
@@ -83,6 +86,11 @@ size_t completions_models(const struct completions *completions, struct model_vi
 /* The same of its endpoint: when it was limited, parked, blocked, its breaker open. */
 size_t completions_causes(const struct completions *completions, const char *model_name,
                           struct cause causes[CAUSES_MOST]);
+
+struct ask;
+/* An answer that came, was paid for and brought nothing: no ideas, no code, what was there before.
+ */
+void completions_note_nothing(const struct ask *ask, const char *reason);
 
 /* A model that had better not be drawn now: blocked, parked, or the breaker open with no probe due.
  */

@@ -55,9 +55,13 @@ size_t completions_models(const struct completions *completions, struct model_vi
 
 /* ---- causes ---- */
 
-/* Numbers in a reason change from one to the next: the same up to its first digit is the same. */
+/* Numbers in a reason change from one to the next: the same up to its first digit is the same, but
+ * not where that is a status. */
 static bool same_reason(const char *one, const char *other)
 {
+    const char *status = strstr(one, "HTTP "), *others = strstr(other, "HTTP ");
+    if (status != NULL && others != NULL && strncmp(status, others, sizeof "HTTP 429" - 1) != 0)
+        return false;
     size_t length = strcspn(one, "0123456789");
     return length == strcspn(other, "0123456789") && strncmp(one, other, length) == 0;
 }
@@ -79,13 +83,25 @@ struct cause *cause_of(struct cause *causes, size_t *count, enum endpoint_state 
     return cause;
 }
 
-void ask_note_failure(const struct ask *ask, const struct err *err)
+void ask_note_failure(struct ask *ask, const struct err *err)
 {
     struct model_view *view = &ask->tally->view;
     struct cause *cause =
         cause_of(view->failures, &view->failure_count, ENDPOINT_READY, err->message);
     cause->times++;
     cause->until_wall_ms = clock_wall_ms();
+    ask->noted = cause; /* what it cost is known once its reservation is closed */
+}
+
+void completions_note_nothing(const struct ask *ask, const char *reason)
+{
+    if (ask->from_store || ask->tally == NULL) /* the process that asked has said so */
+        return;
+    struct model_view *view = &ask->tally->view;
+    struct cause *cause = cause_of(view->nothing, &view->nothing_count, ENDPOINT_READY, reason);
+    cause->times++;
+    cause->until_wall_ms = clock_wall_ms();
+    cause->micro_dollars += ask->spend.micro_dollars;
 }
 
 /* ---- others ---- */

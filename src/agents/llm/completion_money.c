@@ -4,6 +4,8 @@
  */
 #include "agents/llm/completion_private.h"
 
+#include "base/log.h"
+
 #include <string.h>
 
 enum {
@@ -143,6 +145,26 @@ struct store_batch *ask_close_spend(struct ask *ask, enum spend_end how)
     else
         budget_release(completions->budget, &ask->spend, batch);
     ask->tally->view.micro_dollars += ask->spend.micro_dollars;
+    if (ask->noted != NULL)
+        ask->noted->micro_dollars += ask->spend.micro_dollars;
+    ask->noted = NULL;
     wake_next(completions);
     return batch;
+}
+
+/* No tokenizer has so few tokens for so much text: what runs models at home (Ollama with its usual
+ * num_ctx) leaves out the beginning of a long prompt, and answers without a word of it. */
+void ask_look_at_usage(const struct ask *ask)
+{
+    enum { BYTES_A_TOKEN_MOST = 10, TOKENS_LEAST = 128 };
+    int64_t bytes = prompt_bytes(&ask->request) - OVERHEAD_TOKENS;
+    int64_t tokens = ask->completion.prompt_tokens;
+    if (ask->tally->cuts || tokens < TOKENS_LEAST || bytes / tokens < BYTES_A_TOKEN_MOST)
+        return;
+    ask->tally->cuts = true;
+    log_event(LOG_WARN, "completion.cut", ask->task.id,
+              "%s read %lld tokens of a prompt of %lld bytes: its server cuts prompts; give its "
+              "entry (%s) the `context` that the server has, or the server more",
+              ask->model->name, (long long)tokens, (long long)bytes,
+              ask->model->where != NULL ? ask->model->where : "models.yaml");
 }

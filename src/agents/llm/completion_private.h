@@ -32,6 +32,7 @@ struct model_tally {
     const struct endpoint *endpoint; /* or NULL */
     uint64_t word_ms, answer_ms;     /* the longest until the first word, until the end */
     unsigned silences;               /* since its last answer: given up for others */
+    bool cuts;                       /* it has been said that its server cuts prompts */
 };
 
 struct completions {
@@ -67,7 +68,7 @@ completions_find_endpoint(const struct completions *completions,
 /* --- completion_models.c --- */
 struct model_tally *completions_tally(struct completions *completions, const struct model *model);
 void completions_free_tallies(struct completions *completions);
-void ask_note_failure(const struct ask *ask, const struct err *err);
+void ask_note_failure(struct ask *ask, const struct err *err);
 void ask_note_word(const struct ask *ask, uint64_t ms); /* its first, after so long */
 void ask_note_answer(const struct ask *ask);
 bool ask_has_others(const struct ask *ask);   /* one of ask->others could be asked now */
@@ -98,6 +99,7 @@ enum spend_end {
     SPEND_SETTLED,
     SPEND_KEPT /* stays reserved in the ledger: a later process takes the answer */
 };
+void ask_look_at_usage(const struct ask *ask); /* a prompt that was cut in silence is said once */
 /* Closes what is reserved; NULL where nothing is. */
 struct store_batch *ask_close_spend(struct ask *ask, enum spend_end how);
 void ask_leave_budget(struct ask *ask); /* its place in the queue */

@@ -399,6 +399,7 @@ static enum task_result answered(struct ask *ask, const struct verdict *verdict)
     bool was_open = ask->endpoint->breaker_open;
     endpoint_succeeded(ask->endpoint);
     ask_let_go(ask);
+    ask_look_at_usage(ask);
     if (was_open)
         completions_wake(ask->completions, NULL);
     ask_note_answer(ask);

@@ -65,6 +65,7 @@ static void round_start(struct search *search, int64_t number)
     twins_round(search);
     search_lessons_round(search);
     round->search = search;
+    round->complaints = search->round->complaints;
     round->barren = search->round->barren > 0;
     round->arena = arena_new();
     round->numbers = search->numbers;

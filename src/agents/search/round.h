@@ -1,6 +1,8 @@
 /* agents/search/round: rounds of ideas from a model. Inside src/agents/search. */
 #pragma once
 
+#include "agents/search/run/run.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -9,7 +11,8 @@ struct search;
 struct round {
     struct model_round *now; /* the one under way */
     int64_t next;
-    int barren; /* in a row, whose requests all failed */
+    int barren;                          /* in a row, whose requests all failed */
+    const char *complaints[ISLANDS_MAX]; /* see model_round */
     bool over;
 };
 

@@ -35,6 +35,7 @@ struct model_round {
     int64_t numbers, ideas; /* given out before this round */
     int64_t steps;          /* where the numbers of what agents evaluate begin; 0: there are none */
     bool barren;            /* the round before it was */
+    const char **complaints; /* by island: why the last round's request brought nothing, or NULL */
     struct chain chain;
 };
 

@@ -181,6 +181,9 @@ static bool wait_for_better(struct model_round *round, struct idea_request *want
     uint64_t ms = (uint64_t)FIRST_MS << (wanted->waited < DOUBLINGS ? wanted->waited : DOUBLINGS);
     wanted->waited++;
     wanted->waits = true;
+    if (fault == FAULT_FATAL && strstr(wanted->ask.err.message, "HTTP 4")) /* it is the words */
+        wanted->complaint =
+            arena_printf(round->arena, "%s (%u times)", wanted->ask.err.message, wanted->waited);
     wanted->over = false;
     char why[256];
     snprintf(why, sizeof why, "provider: %.200s", wanted->ask.err.message);
@@ -202,6 +205,15 @@ static void idea_request_waited(struct model_round *round, struct idea_request *
         wanted->over = true;
     else
         idea_request_ask(round, wanted);
+}
+
+/* The next round's request says so: the same words would come to the same end. */
+static void keep_complaint(struct model_round *round, const struct idea_request *wanted,
+                           const char *message)
+{
+    round->complaints[wanted->island] =
+        arena_printf(round->search->arena, "%s (in round %lld)", message,
+                     (long long)round->search->record.round);
 }
 
 /* No answer: with a shorter prompt, from another model, or none from this island. */
@@ -229,6 +241,9 @@ static void no_answer(struct model_round *round, struct idea_request *wanted)
     if (wait_for_better(round, wanted))
         return;
     wanted->failed = true;
+    if (ask->fault == FAULT_REFUSED)
+        completions_note_nothing(ask, ask->err.message);
+    keep_complaint(round, wanted, ask->err.message);
     search_watch_provider(search, "");
 }
 
@@ -249,7 +264,8 @@ static void take_ideas(struct model_round *round, struct idea_request *wanted)
         count = novelty_keep(ideas, count, history, tried, &repeats);
     if (repeats.length > 0)
         log_event(LOG_INFO, "round.repeats", search->id, "%s", buf_text(&repeats));
-    if (!unread && count == 0)
+    bool known = !unread && count == 0;
+    if (known)
         unread = err_set(&err, ERR_PROTOCOL, "all of them were tried: %s", buf_text(&repeats));
     wanted->over = true;
     search_round_answered(search);
@@ -259,6 +275,9 @@ static void take_ideas(struct model_round *round, struct idea_request *wanted)
         return;
     }
     log_event(LOG_WARN, "round.ideas", search->id, "%s", err.message);
+    completions_note_nothing(&wanted->ask, known ? "all ideas were tried before" : err.message);
+    if (wanted->asked_again)
+        keep_complaint(round, wanted, err.message);
     if (!wanted->asked_again) {
         wanted->asked_again = true;
         wanted->over = false;
@@ -313,6 +332,8 @@ void round_wishes_start(struct model_round *round)
         given += wanted->count;
         buf_init(&wanted->system, PROMPT_BYTES_MAX);
         buf_init(&wanted->prompt, PROMPT_BYTES_MAX);
+        wanted->complaint = round->complaints[i];
+        round->complaints[i] = NULL;
         wanted->parent_count = search_parents(search, wanted->island, wanted->parents);
         idea_request_begin(round, wanted);
     }

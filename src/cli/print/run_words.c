@@ -239,13 +239,17 @@ static const char *cause_words(struct arena *arena, const char *name, const stru
     int64_t times = value_int(cause, "times", 0);
     int64_t since = value_int(cause, "since_ms", 0), until = value_int(cause, "until_ms", 0);
     const char *state = value_text(cause, "state", "");
-    bool failed = strcmp(state, "failed") == 0;
-    char number[48], length[32], from[32], to[32];
+    bool failed = strcmp(state, "failed") == 0, nothing = strcmp(state, "nothing") == 0;
+    int64_t micro_dollars = value_int(cause, "micro_dollars", 0);
+    char number[48], length[32], from[32], to[32], dollars[64];
     words_clock((uint64_t)since, from);
-    if (failed)
-        return arena_printf(arena, "%s: %s, %s%s%s: %s", name,
-                            words_number(times, "failure", number), from, times > 1 ? " to " : "",
+    if (failed || nothing)
+        return arena_printf(arena, "%s: %s%s, %s%s%s%s%s: %s", name,
+                            words_number(times, nothing ? "answer" : "failure", number),
+                            nothing ? " for nothing" : "", from, times > 1 ? " to " : "",
                             times > 1 ? words_clock((uint64_t)until, to) : "",
+                            micro_dollars > 0 ? ", " : "",
+                            micro_dollars > 0 ? words_dollars(micro_dollars, dollars) : "",
                             value_text(cause, "reason", ""));
     if (until == 0)
         return arena_printf(arena, "%s: %s since %s: %s", name, state, from,

@@ -135,10 +135,33 @@ static void test_tolerance(void **state)
     }
 }
 
+/* A model cuts a pair in two now and then: the other ideas of that answer were paid for. */
+static void test_surrogates(void **state)
+{
+    (void)state;
+    static const char *const answers[] = {
+        "{\"ideas\": [{\"title\": \"a \\ud83d tile\"}, {\"title\": \"b\"}]}",
+        "{\"ideas\": [{\"title\": \"a \\uDE00 tile\"}, {\"title\": \"b\"}]}",
+        "{\"ideas\": [{\"title\": \"a \\ud83d\\ud83d\\ude00\"}, {\"title\": \"b\"}]}",
+        "{\"ideas\": [{\"title\": \"a \\ud83d\\ude00 \\\\ud83d\"}, {\"title\": \"b\"}]}"};
+    static const char *const titles[] = {"a \xEF\xBF\xBD tile", "a \xEF\xBF\xBD tile",
+                                         "a \xEF\xBF\xBD\xF0\x9F\x98\x80",
+                                         "a \xF0\x9F\x98\x80 \\ud83d"};
+    for (size_t i = 0; i < COUNT(answers); i++) {
+        struct arena *arena = arena_new();
+        struct idea ideas[4];
+        struct err err;
+        if (parse(answers[i], ideas, 4, arena, &err) != 2)
+            fail_msg("%s: %s", answers[i], err.message);
+        assert_string_equal(ideas[0].title, titles[i]);
+        arena_free(arena);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_parse),
-                                       cmocka_unit_test(test_complaints),
-                                       cmocka_unit_test(test_tolerance)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parse), cmocka_unit_test(test_complaints),
+        cmocka_unit_test(test_tolerance), cmocka_unit_test(test_surrogates)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,20 +6,20 @@
 
 #include <string.h>
 
-static const char *const state_words[] = {[ENDPOINT_READY] = "failed",
-                                          [ENDPOINT_LIMITED] = "limited",
+static const char *const state_words[] = {[ENDPOINT_LIMITED] = "limited",
                                           [ENDPOINT_PARKED] = "parked",
                                           [ENDPOINT_BREAKER_OPEN] = "breaker open",
                                           [ENDPOINT_BLOCKED] = "blocked"};
 
-static void put_cause(struct json *json, const struct cause *cause)
+static void put_cause(struct json *json, const struct cause *cause, const char *state)
 {
     json_object(json);
-    json_put_text(json, "state", state_words[cause->state]);
+    json_put_text(json, "state", state);
     json_put_int(json, "times", cause->times);
     json_put_int(json, "since_ms", (int64_t)cause->since_wall_ms);
     json_put_int(json, "until_ms", (int64_t)cause->until_wall_ms);
     json_put_int(json, "total_ms", (int64_t)cause->total_ms);
+    json_put_int(json, "micro_dollars", cause->micro_dollars);
     json_put_text(json, "reason", cause->reason);
     json_object_end(json);
 }
@@ -34,6 +34,7 @@ static void put_earlier_cause(struct json *json, const struct value *cause)
     json_put_int(json, "since_ms", since);
     json_put_int(json, "until_ms", until > 0 ? until : since);
     json_put_int(json, "total_ms", value_int(cause, "total_ms", 0));
+    json_put_int(json, "micro_dollars", value_int(cause, "micro_dollars", 0));
     json_put_text(json, "reason", value_text(cause, "reason", ""));
     json_object_end(json);
 }
@@ -57,12 +58,14 @@ static void put_model(struct json *json, const struct search *search, const stru
     json_put_int(json, "micro_dollars",
                  now->micro_dollars + value_int(earlier, "micro_dollars", 0));
     json_put_array(json, "causes");
-    for (size_t i = 0; list && i < list->count && i < 2 * CAUSES_MOST; i++)
+    for (size_t i = 0; list && i < list->count && i < 3 * CAUSES_MOST; i++)
         put_earlier_cause(json, list->items[i]);
     for (size_t i = 0; i < count; i++)
-        put_cause(json, &causes[i]);
+        put_cause(json, &causes[i], state_words[causes[i].state]);
     for (size_t i = 0; i < now->failure_count; i++)
-        put_cause(json, &now->failures[i]);
+        put_cause(json, &now->failures[i], "failed");
+    for (size_t i = 0; i < now->nothing_count; i++)
+        put_cause(json, &now->nothing[i], "nothing");
     json_array_end(json);
     json_object_end(json);
 }

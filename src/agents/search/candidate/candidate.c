@@ -166,6 +166,7 @@ static enum task_result step_writing(struct attempt *attempt)
     attempt->written = true;
     attempt_identify(attempt);
     if (twins_repeats(attempt, writing_parent(attempt->writing))) {
+        completions_note_nothing(&attempt->writing->ask, "a source that was there before");
         attempt_finish(attempt, REJECTED);
         return TASK_WAIT;
     }

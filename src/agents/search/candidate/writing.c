@@ -339,6 +339,8 @@ static enum writing_result no_answer(struct attempt *attempt)
     if (another)
         return writing_ask(attempt) ? WRITING_WAIT : WRITING_LEFT;
     attempt->record.reason = arena_strdup(attempt->arena, ask->err.message);
+    if (ask->fault == FAULT_REFUSED)
+        completions_note_nothing(ask, ask->err.message);
     return WRITING_FAILED;
 }
 
@@ -361,6 +363,7 @@ enum writing_result writing_step(struct attempt *attempt)
     if (take_code(attempt, &err) == 0)
         return WRITING_DONE;
     attempt->record.reason = arena_strdup(attempt->arena, err.message);
+    completions_note_nothing(&writing->ask, err.message);
     if (!writing_repair(attempt, "could not be read", err.message, ""))
         return attempt->abandoned || search_stopping(attempt->search) ? WRITING_LEFT
                                                                       : WRITING_FAILED;
