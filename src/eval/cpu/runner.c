@@ -82,8 +82,6 @@ UNSANITIZED static void on_fault(int number, siginfo_t *info, void *context)
 {
     static const char wrote[] = "killed by SIGSEGV: wrote to an input\n";
     static const char deep[] = "killed by SIGSEGV: stack overflow\n";
-    static const char crooked[] = "killed by SIGSEGV: misaligned vector access, or an address that "
-                                  "no pointer can have\n";
     const struct control *control = faulting->control;
     uint64_t at = (uint64_t)(uintptr_t)info->si_addr;
     uint64_t offset = at - (uint64_t)(uintptr_t)faulting->inputs;
@@ -96,6 +94,8 @@ UNSANITIZED static void on_fault(int number, siginfo_t *info, void *context)
     if (number == SIGSEGV && at < faulting->stack_top && at >= faulting->stack_end)
         say_fault(deep, sizeof deep - 1);
 #if defined(__x86_64__)
+    static const char crooked[] = "killed by SIGSEGV: misaligned vector access, or an address that "
+                                  "no pointer can have\n";
     if (number == SIGSEGV && info->si_code == SI_KERNEL) /* a general protection fault */
         say_fault(crooked, sizeof crooked - 1);
 #endif
