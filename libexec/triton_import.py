@@ -17,9 +17,9 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import source_text  # noqa: E402
 from triton_import_examples import Examples  # noqa: E402
-from triton_import_kernel import launched_names  # noqa: E402
+from triton_import_kernel import imports_of, launched_names  # noqa: E402
 from triton_import_values import Refused, name_of  # noqa: E402
-from triton_import_walk import Walk, imports_of  # noqa: E402
+from triton_import_walk import Walk  # noqa: E402
 from triton_import_write import Writer  # noqa: E402
 
 

@@ -7,6 +7,16 @@ LOADS = {"load"}
 PASSED = {"make_block_ptr", "advance", "to", "cast", "where", "multiple_of", "max_contiguous", "broadcast_to", "expand_dims"}
 
 
+def imports_of(tree):
+    """{name: the module that it comes from}, of what another file defines."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            found |= {alias.asname or alias.name: module for alias in node.names}
+    return found
+
+
 def launched_names(node, function, kernels):
     """Kernels that `node` of node[grid](...) may be: one by name, wrapped, or held by a variable of the function."""
     if isinstance(node, ast.Call) and len(node.args) == 1:

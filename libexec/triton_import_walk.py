@@ -7,7 +7,7 @@ import operator
 
 from triton_import_branches import Branches
 from triton_import_calls import Calls, truth
-from triton_import_kernel import KernelUse, launched_names
+from triton_import_kernel import KernelUse, imports_of, launched_names
 from triton_import_values import (
     BINARY,
     COMPARED,
@@ -31,16 +31,6 @@ from triton_import_values import (
     same,
     strides_of,
 )
-
-
-def imports_of(tree):
-    """{name: the module that it comes from}, of what another file defines."""
-    found = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom):
-            module = "." * node.level + (node.module or "")
-            found |= {alias.asname or alias.name: module for alias in node.names}
-    return found
 
 
 class Walk(Branches, Calls):
