@@ -18,7 +18,7 @@ import numpy as np
 
 INPUTS_MOST, FREE_MOST, SIZES_MOST = 6, 3, 2
 FREE_TRIED = ("0", "1", "2", "3", "4", "5", "7", "8", "16", "32")  # of what no shape says: paddings, steps, groups
-APART = {"float64": 1e-6, "float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}  # how far numbers may be
+APART = {"float64": 1e-6, "float32": 2e-5, "float16": 2e-2, "bfloat16": 1e-1}  # how far numbers may be
 FUNCTIONS = {
     "__builtins__": {},
     "min": min,

@@ -21,7 +21,7 @@ import yaml
 IMAGE = "N=1,C=4,H=12,W=12"
 SHAPES = {
     "M=16,N=256": "softmax layernorm rmsnorm sum_rows gemv relu",
-    "M=16,N=64": "gelu tanh sigmoid silu leaky_relu",
+    "M=16,N=64": "gelu gelu_tanh tanh sigmoid silu leaky_relu",
     "M=64,N=64": "transpose",
     "M=48,N=48,K=48": "matmul matmul_bf16 matmul_fp16 matmul_tf32 matmul_bias_gelu",
     "BATCH=2,M=32,N=32,K=32": "matmul_batched",
