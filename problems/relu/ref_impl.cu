@@ -10,5 +10,5 @@ extern "C" __global__ void reference(const double *X, double *Y, long long M, lo
 {
     const long long i = blockIdx.x * 256ll + threadIdx.x;
     if (i < M * N)
-        Y[i] = X[i] > 0 ? X[i] : 0;
+        Y[i] = X[i] < 0 ? 0 : X[i];
 }

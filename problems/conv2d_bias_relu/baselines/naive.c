@@ -20,6 +20,6 @@ void kernel(const float *X, const float *F, const float *bias, float *Y, int64_t
                               j * STRIDE + s - PAD) *
                            F[((k * C + c) * R + r) * S + s];
         sum += bias[k];
-        Y[p] = sum > 0 ? sum : 0;
+        Y[p] = sum < 0 ? 0 : sum;
     }
 }

@@ -21,7 +21,8 @@ value(const float *__restrict__ X, const float *__restrict__ F, const float *__r
                 if (top + r >= 0 && top + r < H && left + s >= 0 && left + s < W)
                     sum =
                         fmaf(image[(c * H + top + r) * W + left + s], f[(c * R + r) * S + s], sum);
-    return fmaxf(sum + bias[k], 0.0f);
+    sum += bias[k];
+    return sum < 0.0f ? 0.0f : sum;
 }
 
 extern "C" __global__ void __launch_bounds__(256)

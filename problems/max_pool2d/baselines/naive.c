@@ -12,7 +12,7 @@ void kernel(const float *X, float *Y, int64_t N, int64_t C, int64_t H, int64_t W
             for (int64_t s = left; s < left + K; s++)
                 if (r >= 0 && r < H && s >= 0 && s < W) {
                     float x = image[r * W + s];
-                    result = x > result ? x : result;
+                    result = x > result || x != x ? x : result;
                 }
         Y[p] = result;
     }

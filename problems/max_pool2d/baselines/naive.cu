@@ -6,6 +6,11 @@ launch:
     args: [X, Y, N, C, H, W, K, PAD, STRIDE, OH, OW]
 ---*/
 /* The definition: a thread a number of the result. */
+static __device__ __forceinline__ float larger(float a, float b)
+{
+    return b > a || b != b ? b : a; /* fmaxf loses a NaN */
+}
+
 static __device__ __forceinline__ float value(const float *__restrict__ X, long long N, long long C,
                                               long long H, long long W, long long K, long long PAD,
                                               long long STRIDE, long long OH, long long OW,
@@ -16,7 +21,7 @@ static __device__ __forceinline__ float value(const float *__restrict__ X, long 
     float most = -INFINITY;
     for (long long h = top < 0 ? 0 : top; h < top + K && h < H; h++)
         for (long long w = left < 0 ? 0 : left; w < left + K && w < W; w++)
-            most = fmaxf(most, image[h * W + w]);
+            most = larger(most, image[h * W + w]);
     return most;
 }
 

@@ -149,6 +149,18 @@ static void put_tolerance(const struct problem *problem, struct buf *out)
     }
 }
 
+static void put_non_finite(const struct problem *problem, const struct target *target,
+                           struct buf *out)
+{
+    if (!problem_is_spoiled(problem) || target->finite_only)
+        buf_add_text(out, "- no input is NaN or infinite in any check\n");
+    else
+        buf_add_text(out,
+                     "- inputs may hold NaN and infinities: where the reference gives NaN, +inf, "
+                     "-inf or a finite number for them, so must the kernel (a > b ? a : b and "
+                     "fmaxf lose a NaN); sums of products may give NaN for an infinity\n");
+}
+
 double prompt_noise(const struct prompt_context *context)
 {
     return fmax(0.01, 3 * context->spread);
@@ -212,7 +224,8 @@ static void put_work(const struct prompt_work *work, struct buf *out)
         buf_add_text(out, "- other programs ran while these rates were measured: less may do\n");
 }
 
-static void put_definition(const struct prompt_context *context, struct buf *out)
+static void put_definition(const struct prompt_context *context, const struct target *target,
+                           struct buf *out)
 {
     const struct problem *problem = context->problem;
     buf_addf(out, "%s: %s\n", problem->name,
@@ -228,6 +241,7 @@ static void put_definition(const struct prompt_context *context, struct buf *out
     }
     buf_addf(out, "%s at shapes that are not told\n", problem->shape_count > 1 ? " and" : "");
     put_tolerance(problem, out);
+    put_non_finite(problem, target, out);
     put_measure(context, out);
     if (problem->torch != NULL)
         buf_add_text(out,
@@ -241,7 +255,7 @@ void put_problem(const struct material *material, size_t most, struct buf *out)
     static const char before[] = "\nThe reference that defines it:\n";
     const char *reference = material->context->reference;
     size_t start = out->length;
-    put_definition(material->context, out);
+    put_definition(material->context, material->prompts->target, out);
     size_t used = out->length - start + sizeof before;
     if (reference == NULL || *reference == '\0' || most < used + REFERENCE_LEAST)
         return;

@@ -67,6 +67,13 @@ void bound_derive(const struct problem *problem, const struct tensor_spec *outpu
 void bound_usual(const struct problem *problem, const struct tensor_spec *output, size_t reduction,
                  struct bound *bound);
 
+/* In place of an exact number: nothing is asked of that element; it must not be finite. NaNs of
+ * their own, so that all that looks for finite numbers passes them over. */
+double check_anything(void);
+double check_not_finite(void);
+bool check_is_anything(double exact);
+bool check_is_not_finite(double exact);
+
 struct mismatch {
     bool passed;
     size_t bad_count, worst;       /* elements; flat index */

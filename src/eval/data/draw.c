@@ -18,20 +18,29 @@ struct drawing {
     enum distribution distribution;
     enum dtype dtype;
     bool bounded, folds;
-    uint64_t seed, row;
+    uint64_t seed, row, count;
     double low, high;
     double center, scale; /* a number is center + scale * z, folded into the bounds */
 };
 
 static const char *const names[DISTRIBUTIONS] = {
-    [DRAW_UNIFORM] = "uniform", [DRAW_NORMAL] = "normal",
-    [DRAW_HEAVY] = "heavy",     [DRAW_SPARSE] = "sparse",
-    [DRAW_GIVEN] = "given",     [DRAW_ZEROS] = "zeros",
-    [DRAW_ONES] = "ones",       [DRAW_EXTREMES] = "extremes",
-    [DRAW_ONE_HOT] = "one-hot", [DRAW_ALTERNATING] = "alternating",
-    [DRAW_SORTED] = "sorted",   [DRAW_TINY] = "tiny",
-    [DRAW_HUGE] = "huge",       [DRAW_OFFSET] = "offset",
-    [DRAW_BELOW] = "below",     [DRAW_FEW] = "few",
+    [DRAW_UNIFORM] = "uniform",
+    [DRAW_NORMAL] = "normal",
+    [DRAW_HEAVY] = "heavy",
+    [DRAW_SPARSE] = "sparse",
+    [DRAW_GIVEN] = "given",
+    [DRAW_ZEROS] = "zeros",
+    [DRAW_ONES] = "ones",
+    [DRAW_EXTREMES] = "extremes",
+    [DRAW_ONE_HOT] = "one-hot",
+    [DRAW_ALTERNATING] = "alternating",
+    [DRAW_SORTED] = "sorted",
+    [DRAW_TINY] = "tiny",
+    [DRAW_HUGE] = "huge",
+    [DRAW_OFFSET] = "offset",
+    [DRAW_BELOW] = "below",
+    [DRAW_FEW] = "few",
+    [DRAW_NON_FINITE] = "non-finite",
 };
 
 const char *distribution_name(enum distribution distribution)
@@ -151,6 +160,28 @@ static void fill_edge(const struct drawing *drawing, uint64_t first, const uint3
     }
 }
 
+/* Of four stretches of numbers three have one that is not finite: a NaN, +inf, -inf. Of fewer
+ * stretches each has one. Twice as long as a sum, they leave some sums of finite numbers alone. */
+static void spoil_block(const struct drawing *drawing, uint64_t first, float *restrict z)
+{
+    enum { LEAST = 16, GROUP = 4, KINDS = 3 };
+    static const float kinds[KINDS] = {NAN, INFINITY, -INFINITY};
+    uint64_t length = drawing->row > LEAST / 2 ? 2 * drawing->row : LEAST;
+    uint64_t stretches = (drawing->count + length - 1) / length;
+    for (uint64_t s = first / length; s < stretches && s * length < first + BLOCK; s++) {
+        uint64_t turn = number_mix(drawing->seed ^ number_mix(s / GROUP));
+        uint64_t kind = (s + turn % GROUP) % (stretches < GROUP ? KINDS : GROUP);
+        uint64_t left = drawing->count - s * length, own = left < length ? left : length;
+        uint64_t within = number_mix(drawing->seed + number_mix(~s)) % own;
+        if (kind == KINDS - 1 &&
+            s / GROUP % 2 == 0) /* as what a mask leaves out at its beginning */
+            within = 0;
+        uint64_t at = s * length + within;
+        if (kind < KINDS && at >= first && at < first + BLOCK)
+            z[at - first] = kinds[kind];
+    }
+}
+
 static void fill_block(const struct drawing *drawing, uint64_t block, float *restrict z)
 {
     uint32_t words[BLOCK];
@@ -184,6 +215,11 @@ static void fill_block(const struct drawing *drawing, uint64_t block, float *res
             z[i] = words[i] <= most ? z[i] : 0.0f;
         return;
     }
+    case DRAW_NON_FINITE:
+        fill_normal(words, z);
+        if (dtype_is_float(drawing->dtype))
+            spoil_block(drawing, block * BLOCK, z);
+        return;
     case DRAW_TINY:
     case DRAW_HUGE:
     case DRAW_OFFSET:
@@ -205,6 +241,8 @@ static double clamp(double number, double low, double high)
 static double place(const struct drawing *drawing, double z)
 {
     double number = drawing->center + drawing->scale * z;
+    if (!isfinite(z))
+        return z;
     if (drawing->folds && number < drawing->low)
         number = 2.0 * drawing->low - number;
     else if (drawing->folds && number > drawing->high)
@@ -234,6 +272,7 @@ static void plan(struct drawing *drawing)
     case DRAW_NORMAL:
     case DRAW_SPARSE:
     case DRAW_FEW:
+    case DRAW_NON_FINITE:
     case DRAW_HEAVY:
         drawing->scale = integer || span < 6.0 ? span / 6.0 : 1.0;
         break;
@@ -364,6 +403,7 @@ void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, 
     struct drawing drawing;
     struct fill fill = {&drawing, count, (unsigned char *)out};
     make(distribution, seed, dtype, row, low, high, &drawing);
+    drawing.count = count;
     parallel_for((count + BLOCK - 1) / BLOCK, 1, count, fill_part, &fill);
 }
 

@@ -22,6 +22,7 @@ enum distribution {
     DRAW_OFFSET, /* the first input's mean is a thousand deviations from zero; others are normal */
     DRAW_BELOW,  /* the same to the other side: a zero that no input is exceeds a row's maximum */
     DRAW_FEW,    /* the first input is normal in one place of `row`, else zero; others are normal */
+    DRAW_NON_FINITE, /* normal, with a NaN or an infinity in most stretches of 2 `row` numbers */
     DISTRIBUTIONS
 };
 
@@ -32,8 +33,8 @@ bool distribution_is_alike(enum distribution distribution);
 const char *distribution_name(enum distribution distribution); /* "normal", "one-hot", ... */
 
 /* Fills `count` elements, on all of the lane's cores. `row` is the last axis' length, but for
- * DRAW_FEW. Numbers are clipped (floats) or mapped into [low, high] where low <= high; integers are
- * drawn from [-100, 100] without bounds. */
+ * DRAW_FEW and DRAW_NON_FINITE. Numbers are clipped (floats) or mapped into [low, high] where low
+ * <= high; integers are drawn from [-100, 100] without bounds. */
 void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, size_t count,
                size_t row, double low, double high, void *out);
 

@@ -4,6 +4,7 @@
 #include "eval/measure/fitness_null.h"
 #include "eval/problem/torch.h"
 #include "eval/reference/private.h"
+#include "eval/sets/non_finite.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -145,6 +146,24 @@ static void check_tolerance(struct fitness *fitness, const struct tally *tally)
         (int)FITNESS_SETS);
 }
 
+static void tell_non_finite(struct fitness *fitness)
+{
+    const struct problem *problem = fitness->session->problem;
+    const char *why = problem->non_finite == NON_FINITE_IGNORE ? "the spec says `ignore`"
+                      : problem_is_spoiled(problem) ? "this backend's languages have none"
+                      : problem->normwise
+                          ? "accuracy is normwise"
+                          : "no input of floats lacks a range, or an output is whole";
+    if (session_non_finite_applies(fitness->session))
+        finding(fitness, "non-finite", true,
+                "NaN and infinities are drawn: what a kernel gives for them is %s",
+                problem->non_finite == NON_FINITE_PROPAGATE
+                    ? "the definition's, by class"
+                    : "the definition's, where it is settled");
+    else
+        finding(fitness, "non-finite", true, "NaN and infinities are not drawn: %s", why);
+}
+
 /* A case is asked for here alone, so that all of them use the memory of the first: there is no room
  * for all of a large problem's, and fresh pages cost more than what is done with them. */
 static int check_reference(struct fitness *fitness, struct err *err)
@@ -171,6 +190,7 @@ static int check_reference(struct fitness *fitness, struct err *err)
     finding(fitness, "repeats", tally.failed == 0,
             "computed again in its own precision, %zu of %zu results are within the tolerance",
             tally.counted - tally.failed, tally.counted);
+    tell_non_finite(fitness);
     return 0;
 }
 

@@ -174,6 +174,8 @@ static void put_spec(const struct problem *problem, struct buf *out)
              problem->reference_function ? problem->reference_function : "", problem->normwise,
              problem->tolerance_fixed, problem->rtol, problem->atol, problem->strict,
              problem->precision ? problem->precision : "");
+    if (problem->non_finite != NON_FINITE_AS_DEFINED) /* without the key it is what it was */
+        buf_addf(out, "non_finite %d\n", (int)problem->non_finite);
 }
 
 void problem_identity_of_module(const char *path, char text[IDENTITY_BYTES])

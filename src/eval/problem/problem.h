@@ -35,6 +35,10 @@ struct baseline_spec {
     const char *env[8];      /* "OPENBLAS_CORETYPE=SkylakeX": NULL-terminated */
 };
 
+/* What is asked where an input is NaN or infinite: what the definition settles, the same wherever
+ * it gives something that is not finite, or nothing. docs/inputs-and-tolerance.md */
+enum non_finite { NON_FINITE_AS_DEFINED, NON_FINITE_PROPAGATE, NON_FINITE_IGNORE };
+
 struct problem {
     struct arena *arena;
     const char *name, *family, *folder, *file, *description; /* folder, file: absolute */
@@ -51,9 +55,10 @@ struct problem {
     bool normwise,
         tolerance_fixed; /* else the tolerance is derived: docs/inputs-and-tolerance.md */
     double rtol, atol;
-    bool strict;              /* `precision: strict`: bounds close to an honest sum's error */
-    const char *precision;    /* lowest precision that the spec allows: "float32", "tf32", ... */
-    const struct expr *where; /* which dims are valid; NULL: all positive */
+    enum non_finite non_finite; /* `non_finite` */
+    bool strict;                /* `precision: strict`: bounds close to an honest sum's error */
+    const char *precision;      /* lowest precision that the spec allows: "float32", "tf32", ... */
+    const struct expr *where;   /* which dims are valid; NULL: all positive */
     struct problem_sizes sizes;
     struct names shapes[SHAPES_MAX]; /* check shapes: all dims, derived ones too; [0] is `dims` */
 };
@@ -116,5 +121,9 @@ size_t problem_starts(const struct problem *problem, const char *backend, const 
 bool problem_has_dim(const struct problem *problem, const char *name);
 /* What precision is asked of: the first output of a floating type, or the first where none is. */
 const struct tensor_spec *problem_precise(const struct problem *problem);
+/* Whether NaN and infinities are drawn for an input: floats without a range, unless the spec asks;
+ * for any. */
+bool problem_may_spoil(const struct problem *problem, size_t input);
+bool problem_is_spoiled(const struct problem *problem);
 bool problem_has_tensor(const struct problem *problem, const char *name); /* input or output */
 const char *problem_starts_folder(const struct problem *problem, const char *backend);

@@ -7,14 +7,15 @@
 #include <string.h>
 
 static const char *const long_keys[] = {
-    "name",      "family",   "description", "dims",   "inputs",    "outputs",  "reference",
-    "baselines", "baseline", "flops",       "bytes",  "tolerance", "accuracy", "precision",
-    "reduction", "check",    "where",       "hidden", "sizes",     NULL};
+    "name",      "family",   "description", "dims",   "inputs",    "outputs",    "reference",
+    "baselines", "baseline", "flops",       "bytes",  "tolerance", "accuracy",   "precision",
+    "reduction", "check",    "where",       "hidden", "sizes",     "non_finite", NULL};
 
 static const char *const short_keys[] = {
-    "name",      "family",    "description", "shape_a", "shape_b", "dtype",     "outputs",
-    "reference", "baselines", "baseline",    "flops",   "bytes",   "tolerance", "accuracy",
-    "precision", "reduction", "check",       "where",   "hidden",  "sizes",     NULL};
+    "name",      "family",    "description", "shape_a",   "shape_b", "dtype",
+    "outputs",   "reference", "baselines",   "baseline",  "flops",   "bytes",
+    "tolerance", "accuracy",  "precision",   "reduction", "check",   "where",
+    "hidden",    "sizes",     "non_finite",  NULL};
 
 static const char *const precisions[] = {"float64", "float32",  "tf32",
                                          "float16", "bfloat16", "int32"};
@@ -210,6 +211,21 @@ static int read_precision(struct reading *reading)
                            problem->precision);
 }
 
+static int read_non_finite(struct reading *reading)
+{
+    const char *contract;
+    if (read_text(reading, "non_finite", "", &contract) != 0)
+        return -1;
+    if (strcmp(contract, "propagate") == 0)
+        reading->problem->non_finite = NON_FINITE_PROPAGATE;
+    else if (strcmp(contract, "ignore") == 0)
+        reading->problem->non_finite = NON_FINITE_IGNORE;
+    else if (*contract != '\0')
+        return document_refuse(&reading->document, document_key_line(reading->root, "non_finite"),
+                               "expected non_finite: propagate or ignore, not \"%.80s\"", contract);
+    return 0;
+}
+
 int problem_read(struct reading *reading)
 {
     struct document *document = &reading->document;
@@ -232,7 +248,7 @@ int problem_read(struct reading *reading)
         return -1;
     }
     if (read_work(reading) != 0 || read_tolerance(reading) != 0 || read_precision(reading) != 0 ||
-        problem_read_code(reading) != 0)
+        read_non_finite(reading) != 0 || problem_read_code(reading) != 0)
         return -1;
     return problem_read_shapes(reading);
 }

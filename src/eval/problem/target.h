@@ -34,6 +34,7 @@ struct target {
     /* Candidates that a lane can make use of at once: others are compiled while one is timed. 0: as
      * many as ever. */
     unsigned held;
+    bool finite_only; /* its languages may take NaN and infinity for what never is */
 };
 
 /* `targets` ends with NULL and is kept. */

@@ -123,6 +123,31 @@ int problem_take_torch(struct problem *problem, const char *path, const char *an
     return 0;
 }
 
+/* --- what is drawn --- */
+
+bool problem_may_spoil(const struct problem *problem, size_t input)
+{
+    const struct tensor_spec *tensor = &problem->inputs[input];
+    bool free = problem->torch == NULL || problem->torch->inputs[input].structure == STRUCTURE_FREE;
+    bool bounded = tensor->low <= tensor->high && problem->non_finite != NON_FINITE_PROPAGATE;
+    return dtype_is_float(tensor->dtype) && free && !bounded;
+}
+
+bool problem_is_spoiled(const struct problem *problem)
+{
+    bool found = false, floating = false, whole = false;
+    for (size_t i = 0; i < problem->input_count; i++)
+        found = found || problem_may_spoil(problem, i);
+    for (size_t i = 0; i < problem->output_count; i++) {
+        floating = floating || dtype_is_float(problem->outputs[i].dtype);
+        whole = whole || !dtype_is_float(problem->outputs[i].dtype);
+    }
+    /* What comes of comparing, an index or a code, has no order for a NaN. */
+    whole = whole && problem->non_finite != NON_FINITE_PROPAGATE;
+    return found && floating && !whole && !problem->normwise &&
+           problem->non_finite != NON_FINITE_IGNORE;
+}
+
 /* --- asking the child --- */
 
 static int ask(struct arena *arena, const struct interpreter *python, const char *script,

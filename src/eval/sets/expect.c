@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "eval/data/timeline.h"
+#include "eval/sets/non_finite.h"
 #include "eval/sets/session.h"
 #include "eval/sets/wide.h"
 
@@ -99,9 +100,10 @@ static int compute_exact(struct session *session, struct set *set, struct call *
     }
     struct err ignored = {0};
     bool beside = set_is_shared(session, set) && !set_bounds_known(session, set) &&
-                  set->distribution != DRAW_FEW; /* which is asked another question in between */
+                  set->distribution != DRAW_FEW && /* which is asked another question in between */
+                  !set_is_spoiled(set);            /* a kernel may lose a NaN */
     bool done = beside ? compute_beside(session, set, call, exact, results, &ignored)
-                       : wide_compute(session, set, PRECISION_EXACT, exact);
+                       : !set_is_spoiled(set) && wide_compute(session, set, PRECISION_EXACT, exact);
     int status = 0;
     if (!done)
         status = reference_compute(session->reference, layout, call, PRECISION_EXACT, exact, err);
@@ -274,7 +276,9 @@ void set_derive(struct session *session, struct set *set, const struct results *
     for (size_t i = 0; i < problem->output_count; i++) {
         const struct tensor_spec *output = &problem->outputs[i];
         const struct placed *placed = &set->shape->layout.outputs[i];
-        if (!is_fit(output, placed->elements, set->exact[i], results->honest[i])) {
+        bool fit = set_is_spoiled(set) ||
+                   is_fit(output, placed->elements, set->exact[i], results->honest[i]);
+        if (!fit) {
             set->unfit = true;
             return;
         }
@@ -339,6 +343,8 @@ static int expect_others(struct session *session, struct set *set, const struct 
         status = session_find_additive(session, set, call, err);
     if (status == 0)
         status = compute_others(session, set, call, results, err);
+    if (status == 0 && set_is_spoiled(set))
+        status = session_ask_non_finite(session, set, call, results, err);
     timeline_end("set.others", begun);
     begun = timeline_begin();
     if (status == 0)

@@ -1,6 +1,7 @@
 #include "eval/sets/gather.h"
 
 #include "base/mem.h"
+#include "eval/check/check.h"
 #include "eval/data/parallel.h"
 
 #include <math.h>
@@ -143,6 +144,8 @@ struct folding {
 /* How far off; infinite numbers are right where the exact one leaves the type's range. */
 static double distance(const struct folding *f, double exact, double got)
 {
+    if (check_is_anything(exact) || check_is_not_finite(exact))
+        return isfinite(got) && check_is_not_finite(exact) ? INFINITY : 0.0;
     if (isfinite(got))
         return isfinite(exact) ? fabs(got - exact) : INFINITY;
     if (isnan(exact) || isnan(got))

@@ -4,6 +4,7 @@
 #include "eval/sets/large.h"
 
 #include "base/mem.h"
+#include "eval/sets/non_finite.h"
 #include "eval/sets/session.h"
 #include "eval/sets/view.h"
 
@@ -64,6 +65,8 @@ static const struct {
 bool session_draws(const struct session *session, enum distribution distribution)
 {
     bool own = session->problem->torch != NULL && distribution == DRAW_GIVEN;
+    if (distribution == DRAW_NON_FINITE)
+        return session_non_finite_applies(session);
     return !own && (distribution != DRAW_FEW || session_few_applies(session));
 }
 

@@ -161,6 +161,6 @@ void session_close_region(struct session *session)
         region_close(&session->region);
     if (session->sanitized.inputs != NULL)
         region_close(&session->sanitized);
-    for (size_t i = 0; i < 4 * OUTPUTS_MAX; i++)
+    for (size_t i = 0; i < SCRATCHES; i++)
         mem_free(session->scratch[i]);
 }

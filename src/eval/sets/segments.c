@@ -15,7 +15,8 @@ static bool is_mixed_in(const struct session *session, enum distribution distrib
     for (size_t i = 0; i < problem->input_count; i++)
         whole = whole && !dtype_is_float(problem->inputs[i].dtype);
     bool large = distribution == DRAW_HUGE || distribution == DRAW_EXTREMES;
-    return !own && distribution != DRAW_FEW && !(whole && large);
+    bool apart = distribution == DRAW_FEW || distribution == DRAW_NON_FINITE;
+    return !own && !apart && !(whole && large);
 }
 
 static bool has_axis(const struct problem *problem, const struct tensor_spec *tensor, int dim)

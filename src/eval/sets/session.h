@@ -25,7 +25,8 @@ enum {
     LARGE_SHAPES = 2,
     LARGE_SETS = 4,
     LARGE_TURNS = 8, /* evaluations until they are of other shapes */
-    BASELINES_MOST = BASELINES_MAX + 1
+    BASELINES_MOST = BASELINES_MAX + 1,
+    SCRATCHES = 5 * OUTPUTS_MAX
 };
 
 struct baseline {
@@ -88,8 +89,8 @@ struct session {
     unsigned known_bounds; /* bit set: distributions of a large main shape, in `bounds` */
     struct bound bounds[DRAW_RANDOM_COUNT][OUTPUTS_MAX];
     unsigned beside; /* bit set: distributions where the definition failed the spec's tolerance */
-    void *scratch[4 * OUTPUTS_MAX];
-    size_t scratch_bytes[4 * OUTPUTS_MAX];
+    void *scratch[SCRATCHES];
+    size_t scratch_bytes[SCRATCHES];
     double bandwidth, flops_per_s; /* measured ceilings, the best seen; 0: not known */
     double bytes_floor_ns, flops_floor_ns;
     bool stays_fit; /* it was when it was opened: so must be the sets that a candidate met */

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "eval/data/timeline.h"
 #include "eval/reference/private.h"
+#include "eval/sets/non_finite.h"
 #include "eval/sets/session.h"
 
 #include <math.h>
@@ -20,11 +21,25 @@ static void set_assign(struct set *set, const struct shape *shape, enum distribu
 /* One input alone is far from zero: two such factors would cancel in a product of theirs, for
  * honest kernels as well. One alone has few numbers that are not zero, or else hardly a product had
  * any. */
-static enum distribution distribution_of(const struct set *set, bool first)
+static enum distribution distribution_of(const struct session *session, const struct set *set,
+                                         size_t input)
 {
     bool plain = set->distribution == DRAW_OFFSET || set->distribution == DRAW_BELOW ||
                  set->distribution == DRAW_FEW;
-    return plain && !first ? DRAW_NORMAL : set->distribution;
+    if (set_is_spoiled(set))
+        plain = input != set_spoiled_input(session, set);
+    else
+        plain = plain && input > 0;
+    return plain ? DRAW_NORMAL : set->distribution;
+}
+
+/* What draw_fill() takes for a row. */
+static size_t row_of(const struct set *set, enum distribution distribution,
+                     const struct tensor_spec *tensor, const struct placed *placed)
+{
+    if (distribution == DRAW_FEW)
+        return set->shape->reduction / FEW_DRAWN;
+    return distribution == DRAW_NON_FINITE ? set->shape->reduction : tensor_row(tensor, placed);
 }
 
 /* Of integers without a range: what a narrower type does not hold, and whose products' sums do not
@@ -99,9 +114,8 @@ static void set_fill(struct session *session, struct set *set)
     for (size_t i = 0; !huge && i < session->problem->input_count; i++) {
         const struct tensor_spec *tensor = &session->problem->inputs[i];
         const struct placed *placed = &set->shape->layout.inputs[i];
-        enum distribution distribution = distribution_of(set, i == 0);
-        size_t row = distribution == DRAW_FEW ? set->shape->reduction / FEW_DRAWN
-                                              : tensor_row(tensor, placed);
+        enum distribution distribution = distribution_of(session, set, i);
+        size_t row = row_of(set, distribution, tensor, placed);
         double high = tensor->high, low = tensor->low;
         if (distribution == DRAW_EXTREMES && !dtype_is_float(tensor->dtype) && low > high)
             low = -(high = largest_integer(set->shape));
@@ -249,6 +263,10 @@ static void add_edge_cases(struct session *session)
         add_case(session, session_small_shape(session), (enum distribution)i);
         struct set *set = &session->cases[session->case_count - 1];
         set->optional = set_is_huge_integers(session, set); /* a definition may not take them */
+    }
+    if (session_non_finite_applies(session)) {
+        add_case(session, session_small_shape(session), DRAW_NON_FINITE);
+        session->cases[session->case_count - 1].optional = true; /* a definition may raise there */
     }
     bool rows = false; /* by the spec's own shapes: hidden ones change */
     for (size_t i = 1; i < session->shape_count; i++)

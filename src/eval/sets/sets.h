@@ -71,6 +71,10 @@ int session_draw_hidden(struct session *session, size_t index, struct err *err) 
 void session_draw_beyond(struct session *session);
 
 /* --- sets.c --- */
+static inline bool set_is_spoiled(const struct set *set) /* with NaN and infinities */
+{
+    return set->distribution == DRAW_NON_FINITE;
+}
 void set_redraw(struct set *set); /* new seed; buffers are kept */
 void set_free(struct set *set);
 /* What memory of one fits the other that has none goes there; the rest of it is freed. */

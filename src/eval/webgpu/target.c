@@ -34,4 +34,5 @@ static const struct language *const languages[] = {&language, NULL};
 const struct target target_webgpu = {.name = "webgpu",
                                      .title = "GPU, by WebGPU",
                                      .languages = languages,
-                                     .ceilings_key = ceilings_key};
+                                     .ceilings_key = ceilings_key,
+                                     .finite_only = true}; /* WGSL: Floating Point Evaluation */

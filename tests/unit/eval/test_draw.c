@@ -55,8 +55,27 @@ static void test_deterministic(void **state)
         if (d != DRAW_ZEROS && d != DRAW_ONES)
             assert_memory_not_equal(numbers, others, sizeof numbers);
         for (size_t i = 0; i < COUNT; i++)
-            assert_true(isfinite(numbers[i]));
+            assert_true(d == DRAW_NON_FINITE || isfinite(numbers[i]));
     }
+}
+
+/* One in most stretches, of each kind as often; of few numbers each kind once. */
+static void test_non_finite(void **state)
+{
+    (void)state;
+    for (int dtype = 0; dtype < DTYPES; dtype++)
+        for (size_t count = 48; count <= COUNT; count *= 16) {
+            size_t kinds[3] = {0};
+            draw_fill(DRAW_NON_FINITE, 7, (enum dtype)dtype, count, 1, 1, -1, numbers);
+            for (size_t i = 0; i < count && dtype_is_float((enum dtype)dtype); i++) {
+                double x = dtype_load((enum dtype)dtype, numbers, i);
+                kinds[0] += isnan(x) != 0;
+                kinds[1] += isinf(x) && x > 0;
+                kinds[2] += isinf(x) && x < 0;
+            }
+            for (size_t k = 0; k < 3 && dtype_is_float((enum dtype)dtype); k++)
+                assert_true(kinds[k] > 0 && kinds[k] <= count / 16 / 4 + 1);
+        }
 }
 
 /* Blocks must not repeat, nor one half of a block the other. */
@@ -140,6 +159,8 @@ static void test_bounds(void **state)
                 draw_fill((enum distribution)d, 3, dtype, 3000, ROW, low, high, storage);
                 for (size_t i = 0; i < 3000; i++) {
                     double number = dtype_load(dtype, storage, i);
+                    if (d == DRAW_NON_FINITE && !isfinite(number))
+                        continue;
                     assert_true((number >= low && number <= high) ||
                                 (low == high && fabs(number - low) < 1e-6));
                     distinct += i > 0 && number != dtype_load(dtype, storage, i - 1);
@@ -202,13 +223,11 @@ static void test_poison(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_deterministic),
-                                       cmocka_unit_test(test_no_repeats),
-                                       cmocka_unit_test(test_shapes),
-                                       cmocka_unit_test(test_edges),
-                                       cmocka_unit_test(test_bounds),
-                                       cmocka_unit_test(test_integers),
-                                       cmocka_unit_test(test_doubles_are_doubles),
-                                       cmocka_unit_test(test_poison)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_deterministic), cmocka_unit_test(test_non_finite),
+        cmocka_unit_test(test_no_repeats),    cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_edges),         cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_integers),      cmocka_unit_test(test_doubles_are_doubles),
+        cmocka_unit_test(test_poison)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,7 +75,7 @@ static void copy(const struct shape *sh, const float *image, int64_t top, float 
 static inline vec finish(vec sum, const float *after)
 {
     vec x = sum + *after;
-    return (vec)((x > 0) & (mask)x);
+    return (vec)(~(x < 0) & (mask)x);
 }
 
 /* Results of `count` filters over WIDTH outputs from `line` on; out[count][WIDTH]. */

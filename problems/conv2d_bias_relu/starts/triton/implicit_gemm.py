@@ -39,6 +39,7 @@ def conv2d_bias_relu(x, f, bias, y, n, c, h, w, k, r, s, pad, stride, oh, ow,
         patch = tl.load(x + x_at, mask=inside[:, None] & (here[None, :] < c), other=0.0)
         weight = tl.load(f + f_at, mask=is_filter[None, :] & (here[:, None] < c), other=0.0)
         total = tl.dot(patch, weight, total, input_precision="tf32x3")
-    total = tl.maximum(total + tl.load(bias + filters, mask=is_filter, other=0.0)[None, :], 0.0)
+    total = total + tl.load(bias + filters, mask=is_filter, other=0.0)[None, :]
+    total = tl.maximum(total, 0.0, propagate_nan=tl.PropagateNan.ALL)
     y_at = (image[:, None].to(tl.int64) * k + filters[None, :]) * oh * ow + place[:, None]
     tl.store(y + y_at, total, mask=is_pixel[:, None] & is_filter[None, :])

@@ -24,7 +24,8 @@ def apply(v):
     p = p * t + 0.242836058
     p = p * t + 0.282411993
     p = p * t + 0.282084346
-    tail = 0.5 * v * tl.exp(-0.5 * v * v) * t * p
+    half = tl.where(tl.abs(v) > 15.0, 0.0, 0.5 * v)  # infinity times zero is no number
+    tail = half * tl.exp(-0.5 * v * v) * t * p
     return tl.where(v < 0.0, tail, v - tail)
 
 

@@ -117,11 +117,11 @@ static inline vec choose(mask which, vec yes, vec no)
     return (vec)((which & (mask)yes) | (~which & (mask)no));
 }
 
-/* exp(-|x|): -|x| = n ln2 + r, a polynomial in r, n added to the exponent; 0 from 87 on. */
+/* exp(-|x|): -|x| = n ln2 + r, a polynomial in r, n added to the exponent; 0 from 87 on, NaN of NaN. */
 static inline vec decay(vec x)
 {
     const vec round = (vec){0} + 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
-    vec size = choose(x < 0, -x, x), y = choose(size < 87.0f, -size, (vec){0});
+    vec size = choose(x < 0, -x, x), y = choose(size >= 87.0f, (vec){0}, -size);
     vec shifted = y * 1.44269504f + round, n = shifted - round;
     vec r = y - n * 0.693359375f;
     r = r + n * 2.12194440e-4f;
@@ -130,7 +130,7 @@ static inline vec decay(vec x)
     p = p * r + 1.6666521132e-01f;
     p = p * r + 4.9999994040e-01f;
     p = p * (r * r) + r + 1.0f;
-    return choose(size < 87.0f, (vec)((bits)p + ((bits)shifted << 23)), (vec){0});
+    return choose(size >= 87.0f, (vec){0}, (vec)((bits)p + ((bits)shifted << 23)));
 }
 
 static inline vec gelu(vec x)

@@ -12,9 +12,10 @@ workspace:
 #include <stdint.h>
 #include <string.h>
 
+/* A NaN is larger than any number. */
 static inline float join(float a, float b)
 {
-    return a > b ? a : b;
+    return (a > b) | (a != a) ? a : b;
 }
 
 /* From rows [from, to) of the image; what is outside of it is there before. */

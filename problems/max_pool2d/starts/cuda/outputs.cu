@@ -8,6 +8,12 @@ tune:
   BLOCK: [128, 256, 512]
   EACH: [1, 2, 4, 8]
 ---*/
+/* fmaxf loses a NaN. */
+static __device__ __forceinline__ float larger(float a, float b)
+{
+    return b > a || b != b ? b : a;
+}
+
 /* A thread EACH numbers of the result, BLOCK apart, so that their loads are under way together. */
 static __device__ __forceinline__ float value(const float *__restrict__ X, long long N, long long C,
                                               long long H, long long W, long long K, long long PAD,
@@ -19,7 +25,7 @@ static __device__ __forceinline__ float value(const float *__restrict__ X, long 
     float most = -INFINITY;
     for (long long h = top < 0 ? 0 : top; h < top + K && h < H; h++)
         for (long long w = left < 0 ? 0 : left; w < left + K && w < W; w++)
-            most = fmaxf(most, image[h * W + w]);
+            most = larger(most, image[h * W + w]);
     return most;
 }
 

@@ -24,5 +24,5 @@ def max_pool(x, y, images, channels, h, w, k, pad, stride, oh, ow, BLOCK: tl.con
             j = column * stride - pad + s
             seen = inside & (i >= 0) & (i < h) & (j >= 0) & (j < w)
             more = tl.load(x + plane + i * w + j, mask=seen, other=float("-inf"))
-            value = tl.maximum(value, more)
+            value = tl.maximum(value, more, propagate_nan=tl.PropagateNan.ALL)
     tl.store(y + at, value, mask=inside)

@@ -34,7 +34,7 @@ static inline void store(float *to, vec x)
 static inline vec rectify(const float *from)
 {
     vec x = *(const vec *)from;
-    return (vec)((x > 0) & (mask)x);
+    return (vec)(~(x < 0) & (mask)x);
 }
 
 /* `to` is 32-byte aligned: tensors are, and every share begins at a multiple of 16 numbers. */
@@ -50,7 +50,7 @@ static inline void burst(const float *from, float *to, int64_t count)
         store(to + i + LANES, high);
     }
     for (; i < count; i++)
-        to[i] = from[i] > 0 ? from[i] : 0;
+        to[i] = from[i] < 0 ? 0 : from[i];
 }
 
 static void share(const float *from, float *to, int64_t count)

@@ -22,7 +22,7 @@ enum { LANES = VB / 4, STEP = UNROLL * LANES };
 
 static inline vec rectify(vec x)
 {
-    return (vec)((x > 0) & (mask)x);
+    return (vec)(~(x < 0) & (mask)x);
 }
 
 /* `to` is VB-aligned where STREAM is set. */
@@ -43,7 +43,7 @@ static void share(const float *from, float *to, int64_t count)
 {
     int64_t i = 0;
     for (; i < count && ((uintptr_t)(to + i) & (VB - 1)); i++)
-        to[i] = from[i] > 0 ? from[i] : 0;
+        to[i] = from[i] < 0 ? 0 : from[i];
     for (; i + STEP <= count; i += STEP) {
         vec x[UNROLL];
 #pragma GCC unroll 8
@@ -57,7 +57,7 @@ static void share(const float *from, float *to, int64_t count)
             store(to + i + u * LANES, rectify(x[u]));
     }
     for (; i < count; i++)
-        to[i] = from[i] > 0 ? from[i] : 0;
+        to[i] = from[i] < 0 ? 0 : from[i];
 #if STREAM && defined(__SSE__)
     _mm_sfence();
 #endif

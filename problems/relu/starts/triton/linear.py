@@ -15,4 +15,4 @@ import triton.language as tl
 def relu(x, y, m, n, BLOCK: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = at < tl.full([], n, tl.int64) * m
-    tl.store(y + at, tl.maximum(tl.load(x + at, mask=inside), 0.0), mask=inside)
+    tl.store(y + at, tl.maximum(tl.load(x + at, mask=inside), 0.0, propagate_nan=tl.PropagateNan.ALL), mask=inside)

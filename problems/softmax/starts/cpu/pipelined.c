@@ -77,7 +77,7 @@ static inline vec larger(vec a, vec b)
 static inline vec exponential(vec x)
 {
     const vec round = (vec){0} + 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
-    x = larger(x, (vec){0} - 87.0f);
+    x = larger((vec){0} - 87.0f, x); /* which keeps a NaN */
     vec shifted = x * 1.44269504f + round;
     vec n = shifted - round;
     vec r = x - n * 0.693359375f;

@@ -8,7 +8,7 @@ void kernel(const float *X, float *S, float *T, int64_t M, int64_t N)
             float y = X[i * N + j] - c, t = s + y;
             c = (t - s) - y;
             s = t;
-            m = X[i * N + j] > m ? X[i * N + j] : m;
+            m = X[i * N + j] <= m || m != m ? m : X[i * N + j]; /* a NaN stays */
         }
         S[i] = s;
         T[i] = m;

@@ -5,7 +5,7 @@ void kernel(const float *X, float *S, float *T, int64_t M, int64_t N)
         float s = 0, m = X[i * N];
         for (int64_t j = 0; j < N; j++) {
             s += X[i * N + j];
-            m = X[i * N + j] > m ? X[i * N + j] : m;
+            m = X[i * N + j] <= m || m != m ? m : X[i * N + j]; /* a NaN stays */
         }
         S[i] = s;
         T[i] = m;
