@@ -1,5 +1,7 @@
 #include "base/mem.h"
 
+#include "base/quota.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -90,6 +92,10 @@ uint64_t mem_available(void)
         (void)fclose(info);
     long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     if (kib == 0 && pages > 0 && page > 0)
-        return (uint64_t)pages * (uint64_t)page;
-    return kib * 1024;
+        kib = (uint64_t)pages * (uint64_t)page / 1024;
+    struct quota quota;
+    quota_read(&quota);
+    uint64_t left =
+        quota.memory_bytes > quota.memory_used ? quota.memory_bytes - quota.memory_used : 0;
+    return quota.memory_bytes > 0 && left < kib * 1024 ? left : kib * 1024;
 }

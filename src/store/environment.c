@@ -35,9 +35,11 @@ static int busy(int fd, const char *folder, struct err *err)
 {
     struct flock holder = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fcntl(fd, F_GETLK, &holder) == 0 && holder.l_type != F_UNLCK && holder.l_pid > 0)
-        return err_set(err, ERR_BUSY,
-                       "process %ld has the store %s open: stop it, or wait for its end",
-                       (long)holder.l_pid, folder);
+        return err_set(
+            err, ERR_BUSY,
+            "process %ld has the store %s open: stop it, wait for its end, or give this one "
+            "a store of its own (--store FOLDER, or $TWAGENT_STORE)",
+            (long)holder.l_pid, folder);
     return err_set(err, ERR_BUSY, "another process has the store %s open", folder);
 }
 

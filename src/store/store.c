@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,12 +27,25 @@ int store_open_sized(const char *folder, bool create, bool read_only, size_t map
     return 0;
 }
 
+/* A quarter of what `ulimit -v` leaves, which is the whole program's: a job on a cluster has some
+ * GiB. A file that is larger already is mapped whole by LMDB. */
+static size_t usual_map_bytes(void)
+{
+    const size_t least = (size_t)64 << 20, page = (size_t)1 << 20;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        limit.rlim_cur / 4 >= STORE_MAP_BYTES)
+        return STORE_MAP_BYTES;
+    size_t bytes = limit.rlim_cur / 4 / page * page;
+    return bytes > least ? bytes : least;
+}
+
 /* How large the file may grow. A number that is none, or too small to hold anything, is not taken
  * silently. */
 static int map_bytes(size_t *bytes, struct err *err)
 {
     const char *text = getenv("TWAGENT_STORE_MAP_MIB");
-    *bytes = STORE_MAP_BYTES;
+    *bytes = usual_map_bytes();
     if (text == NULL || text[0] == '\0')
         return 0;
     char *end;

@@ -4,6 +4,7 @@
  */
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/quota.h"
 #include "cli/doctor/adversarial.h"
 #include "cli/options/backends.h"
 #include "cli/options/command.h"
@@ -13,6 +14,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 
 static void print_scalar(const char *key, const struct value *item)
@@ -112,6 +114,31 @@ static void print_without_lane(const struct settings *settings, const struct err
     fflush(stdout); /* before what stderr says */
 }
 
+static void print_limit(const char *name, int resource, double unit, const char *words)
+{
+    struct rlimit limit;
+    if (getrlimit((__rlimit_resource_t)resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        printf("  %-20s %.7g %s\n", name, (double)limit.rlim_cur / unit, words);
+}
+
+/* What of the machine is this job's; nothing is said of what has no limit. */
+static void print_limits(void)
+{
+    struct quota quota;
+    quota_read(&quota);
+    printf("limits of this job\n");
+    if (quota.memory_bytes > 0)
+        printf("  %-20s %.4g GiB, by its control group, %.4g of them in use\n", "memory",
+               (double)quota.memory_bytes / 0x1p30, (double)quota.memory_used / 0x1p30);
+    if (quota.cpus > 0)
+        printf("  %-20s %.4g, by its control group; held %lld times for more\n", "CPUs", quota.cpus,
+               (long long)quota.throttled);
+    print_limit("ulimit -v", RLIMIT_AS, 0x1p20, "MiB of addresses");
+    print_limit("ulimit -n", RLIMIT_NOFILE, 1, "open files");
+    print_limit("ulimit -s", RLIMIT_STACK, 0x1p20, "MiB of stack");
+    print_limit("ulimit -u", RLIMIT_NPROC, 1, "processes");
+}
+
 static int doctor_report(const struct settings *settings, const struct lane_request *open)
 {
     if (open->err.code) {
@@ -128,6 +155,7 @@ static int doctor_report(const struct settings *settings, const struct lane_requ
     }
     char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();
     print_object("machine", value_get(open->answer, "device"));
+    print_limits();
     print_object("versions", value_get(open->answer, "versions"));
     for (size_t i = 0; backends[i]; i++)
         if (backends[i]->describe)

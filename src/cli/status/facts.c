@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 enum { EVENTS_SHOWN = 8, ROWS_MOST = 256 };
 
@@ -184,6 +185,18 @@ static void put_rows(struct store *store, struct arena *arena, struct status_see
 
 /* ---- read ---- */
 
+/* On a full disk a run cannot write that it waits: its record is old, and the disk says why. */
+static const char *full_disk(struct arena *arena, const char *folder, double since_ms)
+{
+    enum { OLD_MS = 10000, ROOM_MIB = 1 }; /* a run that can writes every five seconds */
+    struct statvfs disk;
+    if (since_ms < OLD_MS || statvfs(folder, &disk) != 0 ||
+        (unsigned long long)disk.f_bavail * disk.f_frsize >> 20 >= ROOM_MIB)
+        return "";
+    return arena_printf(
+        arena, "the disk of %s is full, and the run waits for room: nothing is lost", folder);
+}
+
 int run_status_read(const struct settings *settings, struct arena *arena, const char *folder,
                     const char *id, struct status_seen *seen, struct run_status *status,
                     struct err *err)
@@ -199,6 +212,8 @@ int run_status_read(const struct settings *settings, struct arena *arena, const 
     uint64_t now = clock_wall_ms();
     if (status->live && run->saved_ms > 0 && now > run->saved_ms)
         status->since_ms = (double)(now - run->saved_ms);
+    if (status->live && !*run->paused)
+        run->paused = full_disk(arena, folder, status->since_ms);
     status->spending = run_spending(store, arena, run->id);
     status->tail =
         log_tail_read(arena, arena_printf(arena, "%s/logs/%s.log", folder, run->id), EVENTS_SHOWN);

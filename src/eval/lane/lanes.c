@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/quota.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -38,7 +39,10 @@ static size_t own_cores(const char *text, int *cores)
     for (size_t core = 0; core < CPU_SETSIZE && count < CORES_MAX; core++)
         if (CPU_ISSET(core, &set))
             cores[count++] = (int)core;
-    return count;
+    struct quota quota;
+    quota_read(&quota);
+    size_t most = quota.cpus >= 1 ? (size_t)quota.cpus : 1;
+    return quota.cpus > 0 && most < count ? most : count;
 }
 
 /* Each lane its own share of the cores; behind a launcher, whatever is there. */

@@ -5,6 +5,7 @@
 #include "eval/measure/timing.h"
 
 #include "base/clock.h"
+#include "base/quota.h"
 #include "eval/data/timeline.h"
 
 #include <math.h>
@@ -105,6 +106,14 @@ const char *quiet_words(struct bench *bench, const struct comparison *comparison
                               "--time-budget gives more samples"
                             : "what helps: end other programs, --cores with idle ones, a larger "
                               "--time-budget";
+    struct quota quota;
+    quota_read(&quota);
+    if (quota.cpus > 0 && quota.throttled > 0)
+        whose =
+            arena_printf(bench->arena,
+                         "this job's quota of %.3g CPUs has held its processes %lld times; what "
+                         "helps: a larger one, or --cores with fewer",
+                         quota.cpus, (long long)quota.throttled);
     const char *load =
         busy ? arena_printf(bench->arena, "; other programs take %.0f %% of a core's time",
                             100.0 * session->load)

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/quota.h"
 #include "process/python_child.h"
 
 #include <errno.h>
@@ -16,10 +17,8 @@ enum { ARGUMENTS_MOST = 32, FOLDERS_MOST = 8 };
 static const char *memory_limit(struct arena *arena)
 {
     const double share = 0.8, libraries = 16.0 * 0x1p30;
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    double bytes = (double)pages * (double)page * share + libraries;
-    return pages > 0 && page > 0 ? arena_printf(arena, "as=%.0f", bytes)
-                                 : "as=18446744073709551615";
+    double memory = (double)quota_memory(), bytes = memory * share + libraries;
+    return memory > 0 ? arena_printf(arena, "as=%.0f", bytes) : "as=18446744073709551615";
 }
 
 /* PyTorch imports less of itself where it has no folder for temporary files. */

@@ -4,6 +4,7 @@
  * distribution of four, and other numbers of their scale in the rest. */
 #include "eval/problem/torch.h"
 #include "base/mem.h"
+#include "base/quota.h"
 #include "eval/reference/python_private.h"
 
 #include <math.h>
@@ -106,9 +107,8 @@ static int check_memory(const struct problem *problem, struct err *err)
         kept += input ? bytes : (double)elements * WIDE + bytes;
     }
     double needed = wide * CHILD_COPIES + kept * sets;
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    double there = (double)pages * (double)page;
-    if (pages > 0 && page > 0 && needed > there * 0.8)
+    double there = (double)quota_memory();
+    if (there > 0 && needed > there * 0.8)
         return too_large(problem, needed, there, err);
     return 0;
 }

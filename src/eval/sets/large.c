@@ -4,6 +4,7 @@
 #include "eval/sets/large.h"
 
 #include "base/mem.h"
+#include "base/quota.h"
 #include "eval/sets/non_finite.h"
 #include "eval/sets/session.h"
 #include "eval/sets/view.h"
@@ -18,7 +19,7 @@ static const double times_most = 1.75, times_least = 1.1;
 /* Inputs lie in memory twice. Who has a quarter of the machine's for them has no more. */
 static bool has_room(const struct shape *shape)
 {
-    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    double memory = (double)quota_memory();
     return SLOTS * (double)shape->layout.inputs_bytes + (double)shape->layout.outputs_bytes <=
            memory / 4.0;
 }

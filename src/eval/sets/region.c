@@ -2,6 +2,7 @@
  * region when it starts, so the usual one is no larger than the problem; a candidate with large
  * workspaces gets one with the same inputs and more behind them. */
 #include "base/mem.h"
+#include "base/quota.h"
 #include "eval/sets/session.h"
 
 #include <assert.h>
@@ -55,7 +56,7 @@ static size_t most_of_inputs(const struct session *session, size_t *most)
  * more is told, before the kernel ends whichever of the user's processes it likes. */
 static int check_memory(double bytes, struct err *err)
 {
-    double most = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 2;
+    double most = (double)quota_memory() / 2;
     return bytes <= most ? 0
                          : err_set(err, ERR_ENVIRONMENT,
                                    "outputs and two sets of inputs take %.0f MB at the largest "

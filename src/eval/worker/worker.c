@@ -1,6 +1,7 @@
 /* eval/worker: the process around the requests. */
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/quota.h"
 #include "eval/data/timeline.h"
 #include "eval/worker/private.h"
 
@@ -125,6 +126,16 @@ static size_t own_cores(int *cores, size_t most)
     return count;
 }
 
+/* A job that may use the time of two of sixteen cores would be held after an eighth of each period
+ * by sixteen threads, and timed so. */
+static size_t within_quota(size_t count)
+{
+    struct quota quota;
+    quota_read(&quota);
+    size_t most = quota.cpus >= 1 ? (size_t)quota.cpus : 1;
+    return quota.cpus > 0 && most < count ? most : count;
+}
+
 static int choose_cores(struct worker *worker, struct err *err)
 {
     struct lane_facts *lane = &worker->lane;
@@ -133,7 +144,7 @@ static int choose_cores(struct worker *worker, struct err *err)
     size_t count = own_cores(own, MOST);
     if (worker->options->cores == NULL) {
         memcpy(lane->cores, own, sizeof own);
-        lane->core_count = count;
+        lane->core_count = within_quota(count);
     } else if (!input_parse_cores(worker->options->cores, lane->cores, MOST, &lane->core_count)) {
         return err_set(err, ERR_USAGE, "--cores %s: expected numbers and ranges, as 0-3,6",
                        worker->options->cores);

@@ -181,6 +181,11 @@ def on_small_disk(folder):
     expect("is the disk full?" in run.words(), "small disk: the message\n%s" % last_words(run))
     time.sleep(2.5)
     expect(run.process.poll() is None, "small disk: the run ended\n%s" % last_words(run))
+    said, deadline = "", time.monotonic() + HANG_S
+    while "is full, and the run waits" not in said and time.monotonic() < deadline:
+        time.sleep(0.5)
+        _, said = tool("status", "r1", "--store", store)
+    expect("PAUSED" in said and "is full" in said, "small disk: status says\n%s" % said)
     sh("mount", "-o", "remount,size=64m", disk)
     expect_whole(run, store, "small disk")
     expect(sh("mount", "-o", "remount,ro", disk), "read-only: no remount")
@@ -246,12 +251,23 @@ def second_instance(folder):
     store, control, first = on_broken_disk(folder, "two", errno.ENOSPC)  # it waits for us in its middle
     expect(first.wait_for("store.full"), "two: the disk does not break\n%s" % last_words(first))
     code, words = tool(*arguments(store)[1:])
-    expect(code == 3 and "process %d has the store" % first.process.pid in words,
+    expect(code == 3 and "process %d has the store" % first.process.pid in words and "--store FOLDER" in words,
            "two: exit %d: %s" % (code, words[-300:]))
     code, words = tool("list", "--store", store)
     expect(code == 0 and "r1" in words, "two: a reader beside it: %d %s" % (code, words))
     os.unlink(control)
     expect_whole(first, store, "two")
+
+
+def few_addresses(folder):
+    """A job of some GiB, all of which no map of 64 GiB has room in."""
+    limited = ["sh", "-c", "ulimit -v 8000000 && exec \"$@\"", "sh"]
+    if not sh(*limited, TWAGENT, "--version"):
+        print("skipped: a sanitizer needs more addresses")
+        return
+    store = os.path.join(folder, "addresses")
+    expect_whole(Run(folder, limited + arguments(store)), store, "ulimit -v")
+    expect(sh(*limited, TWAGENT, "list", "--store", store), "ulimit -v: list")
 
 
 def versions(folder, whole):
@@ -286,6 +302,7 @@ def main():
         mounted(folder)
         damaged(folder, whole)
         second_instance(folder)
+        few_addresses(folder)
         versions(folder, whole)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
