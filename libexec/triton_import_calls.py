@@ -118,8 +118,22 @@ class Calls:
             self.depth -= 1
         return None
 
+    def keep_constant(self, target, node):
+        """One of the file's own, or several: A, B = 2, 1."""
+        try:
+            value = ast.literal_eval(node.value)
+        except (ValueError, TypeError):
+            self.computed |= {target.id: node} if isinstance(target, ast.Name) else {}
+            return
+        several = isinstance(target, ast.Tuple) and isinstance(value, (tuple, list)) and len(value) == len(target.elts)
+        for each, its in zip(target.elts, value) if several else [(target, value)]:
+            if isinstance(each, ast.Name):
+                self.constants[each.id] = its
+
     def arithmetic(self, name, values):
         for each in values:
+            if isinstance(each, Choice):
+                return Unknown("a size, which decides between numbers")
             if not isinstance(each, (int, Sym)):
                 return each if isinstance(each, Unknown) else Unknown(f"{name}() of no whole number")
         if any(isinstance(each, Sym) for each in values):

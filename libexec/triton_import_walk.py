@@ -44,11 +44,8 @@ class Walk(Branches, Calls):
         self.constants, self.computed = {}, {}
         self.dims, self.only_written, self.imported = {}, set(), imports_of(tree)
         for node in tree.body:
-            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-                try:
-                    self.constants[node.targets[0].id] = ast.literal_eval(node.value)
-                except (ValueError, TypeError):
-                    self.computed[node.targets[0].id] = node
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                self.keep_constant(node.targets[0], node)
 
     # ---- what it comes to
 

@@ -341,7 +341,7 @@ class Writer:
                         raise Refused(node.lineno, f"the kernel uses {name}, which comes from {module or 'another file'}")
             elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-                if any(isinstance(t, ast.Name) and t.id == name for t in targets):
+                if any(isinstance(t, ast.Name) and t.id == name for target in targets for t in getattr(target, "elts", [target])):
                     key = statement.lineno
                     if key not in self.needed:
                         self.needed.append(key)

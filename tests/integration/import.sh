@@ -162,6 +162,14 @@ sed 's/^import torch/from .kernels import other\nimport torch/; s/^    scale\[/ 
 imports 1 'launches other, which .kernels defines, not this file' "$work/theirs.py"
 { printf '\xef\xbb\xbf' && sed 's/    n = x/\xc2\xa0   n = x/; s/$/\r/' "$work/plain.py"; } >"$work/pasted.py"
 imports 0 'a candidate of run()' "$work/pasted.py"
+sed 's/^@triton.jit/FACTOR, ONE = tl.constexpr(2), 1\nSMALL, LARGE = 2, 4\n\n\n@triton.jit/; s/) \* factor/) * factor * FACTOR/; s/2.0, BLOCK/LARGE, BLOCK/' \
+    "$work/plain.py" >"$work/several.py"
+imports 0 'args: [x, y, n_elements, 4]' "$work/several.py"
+[[ "$out" == *'FACTOR, ONE = tl.constexpr(2), 1'* && "$out" != *SMALL* ]]; say $? "what a kernel uses of several goes with it: $out"
+wrapper least "    f = 16 if n > 128 else 32
+    f = min(f, count)
+${launch/2.0/f}"
+imports 1 'factor depends on a size, which decides between numbers' "$work/least.py"
 wrapper none "    n = flag.numel()
 $launch"
 sed -i 's/count: int, flag/count: int, flag=None/; s/flag.numel()/flag.shape[0]/' "$work/none.py"
