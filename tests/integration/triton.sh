@@ -29,6 +29,30 @@ expect 1 'give --backend cuda' eval relu "$relu" --backend cpu
 
 # --- right where the interpreter can tell; unit/eval_cuda/test_triton_starts has every start
 expect 3 "no verdict: right on 6 of 6 check shapes in Triton's interpreter, not timed" eval relu "$relu"
+# --- what import makes of a file is taken: a kernel named _relu, a wrapper that is given its output, rows of a view
+sed 's/entry: relu/entry: _relu/; s/def relu/def _relu/' "$relu" >"$work/under.py"
+expect 3 "no verdict: right on 6 of 6" eval relu "$work/under.py"
+imported() { # NAME: the wrapper on stdin
+    {
+        printf 'import torch, triton\nimport triton.language as tl\n\n\n@triton.jit\ndef _relu(x_ptr, y_ptr, n, BLOCK: tl.constexpr):\n'
+        printf '    for first in range(0, n, BLOCK):\n        at = first + tl.arange(0, BLOCK)\n        mine = tl.program_id(0) * n + at\n'
+        printf '        tl.store(y_ptr + mine, tl.maximum(tl.load(x_ptr + mine, mask=at < n), 0.0), mask=at < n)\n\n\n' && cat
+    } >"$work/$1.py"
+    expect 0 'a candidate of run()' import "$work/$1.py" relu -o "$work/$1.candidate.py"
+    expect 3 "no verdict: right on 6 of 6" eval relu "$work/$1.candidate.py"
+}
+imported given <<'PY'
+def run(x, y):
+    _relu[(x.shape[0],)](x, y, x.shape[1], BLOCK=64)
+PY
+imported viewed <<'PY'
+def run(x):
+    n = x.shape[-1]
+    rows = x.view(-1, n)
+    y = torch.empty_like(rows)
+    _relu[(rows.shape[0],)](rows, y, n, BLOCK=64)
+    return y
+PY
 # --- what is wrong, and where
 theirs() { [ -n "${FEW_MODULES-}" ] || "$@"; }
 variant() { # NAME SED TEXT: exit code 1
