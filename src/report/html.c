@@ -136,7 +136,9 @@ static void first_screen(const struct report *report, struct buf *out)
                  report->pauses[i].reason);
         fact("paused", pause, out);
     }
-    fact("refused", report->failures, out);
+    BUF_LOCAL(refused, 4096);
+    report_refused(report, &refused);
+    fact("refused", buf_text(&refused), out);
     fact("ended", report->stopped ? report->stopped : "all rounds done", out);
     fact("noise", value_text(report->evaluation, "noise", ""), out);
     if (report->best != NULL) {
@@ -146,6 +148,26 @@ static void first_screen(const struct report *report, struct buf *out)
     }
     fact("go on", report->resume, out);
     buf_add_text(out, "</dl>\n");
+}
+
+/* On the first screen; the page's script draws it, or else this stands. */
+static void chart(const struct report *report, struct buf *out)
+{
+    if (report->count == 0)
+        return;
+    buf_add_text(out, "<div id=\"chart\"></div>\n<noscript><h2>Best so far</h2>\n");
+    report_chart(report, out);
+    buf_add_text(out,
+                 "<p class=\"soft\">A dot is a kernel as the search measured it: the lower end "
+                 "of its 95 % interval over ");
+    escape(out, words_over(report->against, report->definition));
+    buf_addf(out,
+             "; the search selects by times. The large one is the champion; red marks are "
+             "candidates that were refused.%s</p>\n</noscript>\n",
+             report->final ? " The band is the final measurement's interval. The search picks the "
+                             "luckiest of many, so that its dot is apt to "
+                             "lie higher."
+                           : "");
 }
 
 static void put_lines(const char *const *lines, size_t count, struct buf *out)
@@ -181,25 +203,31 @@ static void head(const struct report *report, const char *nonce, struct buf *out
     if (value_real(value_get(report->evaluation, "time_ns"), "median", 0) > 0)
         buf_addf(out, "%s: ", words_time_of(value_get(report->evaluation, "time_ns"), took));
     escape(out, report->outcome);
-    buf_addf(out, "</p>\n<p class=\"soft\">%s ", report_kind(report));
+    buf_add_text(out, "</p>\n");
+    chart(report, out);
+    buf_addf(out, "<p class=\"soft\">%s ", report_kind(report));
     escape(out, report->description);
     buf_add_text(out, "</p>\n");
     first_screen(report, out);
 }
 
-static void interval_cells(const struct value *interval, const char *unit, struct buf *out)
+static void interval_cells(const struct value *interval, const char *unit, const char *name,
+                           struct buf *out)
 {
     char a[32], b[32], c[32];
     double median = value_real(interval, "median", 0), low = value_real(interval, "low", 0),
            high = value_real(interval, "high", 0);
-    if (*unit)
-        buf_addf(out, "<td class=\"n\">%sx</td><td class=\"n\">%s to %s</td>",
-                 words_ratio(median, low, high, a), words_ratio(low, low, high, b),
-                 words_ratio(high, low, high, c));
+    buf_addf(out, "<td class=\"n\" data-name=\"%s\">%s%s</td><td class=\"n\" data-name=\"95 %%\">",
+             name, *unit ? words_ratio(median, low, high, a) : words_time_in(median, low, high, a),
+             unit);
+    if (!(high > low)) /* of one sample */
+        buf_add_text(out, median > 0 ? "one sample" : "");
+    else if (*unit)
+        buf_addf(out, "%s to %s", words_ratio(low, low, high, b), words_ratio(high, low, high, c));
     else
-        buf_addf(out, "<td class=\"n\">%s</td><td class=\"n\">%s to %s</td>",
-                 words_time_in(median, low, high, a), words_time_in(low, low, high, b),
+        buf_addf(out, "%s to %s", words_time_in(low, low, high, b),
                  words_time_in(high, low, high, c));
+    buf_add_text(out, "</td>");
 }
 
 static void baselines(const struct report *report, struct buf *out)
@@ -212,18 +240,21 @@ static void baselines(const struct report *report, struct buf *out)
              "<h2>Against each baseline</h2>\n<p class=\"soft\">Measured in alternating turns with "
              "the kernel, same inputs, same cores, cold caches. A win is an interval whose lower "
              "end exceeds 1 + max(1 %%, 3 x the A/A spread); the spread here is %s.</p>\n"
-             "<div class=\"scroll\"><table><tr><th>baseline</th><th class=\"n\">its time</th><th "
+             "<div class=\"scroll\"><table class=\"plain\"><thead><tr><th>baseline</th><th "
+             "class=\"n\">its time</th><th "
              "class=\"n\">95 %%</th>"
-             "<th class=\"n\">speed-up</th><th class=\"n\">95 %%</th><th></th></tr>\n",
+             "<th class=\"n\">speed-up</th><th class=\"n\">95 %%</th><th></th></tr></thead>\n",
              words_spread(value_real(report->evaluation, "spread", 0), spread));
     for (size_t i = 0; i < all->count; i++) {
         buf_add_text(out, "<tr><td>");
         escape(out, words_baseline(all->keys[i], report->definition, name));
         buf_add_text(out, "</td>");
-        interval_cells(value_get(all->items[i], "ns"), "", out);
-        interval_cells(value_get(all->items[i], "speedup"), "x", out);
+        interval_cells(value_get(all->items[i], "ns"), "", "its time", out);
+        interval_cells(value_get(all->items[i], "speedup"), "x", "speed-up", out);
         bool win = value_bool(all->items[i], "win", false);
-        buf_addf(out, "<td><span class=\"%s\">%s</span></td></tr>\n", win ? "win" : "soft",
+        bool headline = strcmp(all->keys[i], value_text(report->evaluation, "baseline", "")) == 0;
+        buf_addf(out, "<td><span class=\"%s\">%s%s</span></td></tr>\n",
+                 win && headline ? "win" : "soft", headline ? "the headline: " : "by itself: ",
                  words_finding(value_text(all->items[i], "finding", ""), win,
                                value_real(value_get(all->items[i], "speedup"), "high", 0)));
     }
@@ -275,7 +306,7 @@ static void final_row(const struct report *report, struct buf *out)
     escape(out, report->best);
     buf_addf(out, "</td><td>final</td><td></td><td class=\"n\">%s</td>",
              words_time_of(value_get(report->evaluation, "time_ns"), time));
-    interval_cells(speedup, "x", out);
+    interval_cells(speedup, "x", "speed-up", out);
     buf_add_text(out, "<td>the final measurement, over ");
     escape(out, words_over(value_text(report->evaluation, "baseline", report->against),
                            report->definition));
@@ -309,11 +340,12 @@ static void candidates(const struct report *report, struct buf *out)
         if (c->time_ns > 0)
             buf_addf(out,
                      "</code></td><td class=\"n\">%s</td><td class=\"n\">%sx</td>"
-                     "<td class=\"n\">%s to %s</td><td>",
+                     "<td class=\"n\">%s%s%s</td><td>",
                      words_time_by(c->time_ns, c->speedup, c->low, c->high, time),
                      words_ratio(c->speedup, c->low, c->high, middle),
-                     words_ratio(c->low, c->low, c->high, least),
-                     words_ratio(c->high, c->low, c->high, most));
+                     c->high > c->low ? words_ratio(c->low, c->low, c->high, least) : "one sample",
+                     c->high > c->low ? " to " : "",
+                     c->high > c->low ? words_ratio(c->high, c->low, c->high, most) : "");
         else
             buf_add_text(out, "</code></td><td></td><td></td><td></td><td class=\"bad\">");
         if (strcmp(c->verdict, "kernel") != 0 || *c->reason) {
@@ -342,17 +374,7 @@ static void without_script(const struct report *report, struct buf *out)
 {
     if (report->count == 0)
         return;
-    buf_add_text(out, "<noscript><h2>The search</h2>\n<p class=\"soft\">A dot is a kernel as the "
-                      "search measured it: the lower end of its 95 % interval over ");
-    escape(out, words_over(report->against, report->definition));
-    buf_addf(out,
-             "; the search selects by times. The large one is the champion; red marks are "
-             "candidates that were refused.%s</p>\n",
-             report->final ? " The band is the final measurement's interval. The search picks the "
-                             "luckiest of many, so that its dot is apt to "
-                             "lie higher."
-                           : "");
-    report_chart(report, out);
+    buf_add_text(out, "<noscript>\n");
     if (report->tuning)
         tuning(report->tuning, out);
     candidates(report, out);

@@ -173,6 +173,19 @@ static void put_islands(const struct report *report, struct json *json)
     json_array_end(json);
 }
 
+static void put_refusals(const struct report *report, struct json *json)
+{
+    json_put_array(json, "refused");
+    for (size_t i = 0; i < report->refusal_count; i++) {
+        json_object(json);
+        json_put_int(json, "count", (int64_t)report->refusals[i].count);
+        json_put_text(json, "why", report->refusals[i].why);
+        json_put_text(json, "first", report->refusals[i].first);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
 static void put_stages(const struct report *report, struct json *json)
 {
     json_put_array(json, "stages");
@@ -234,6 +247,9 @@ void report_json(const struct report *report, struct buf *out)
     json_put_text(&json, "started", report->started);
     json_put_text(&json, "ended", report->stopped);
     json_put_text(&json, "spent", report->spent);
+    json_put_int(&json, "micro_dollars", report->micro_dollars);
+    json_put_int(&json, "evaluated", (int64_t)report->count);
+    put_refusals(report, &json);
     json_put_real(&json, "elapsed_ms", report->elapsed_ms);
     json_put_real(&json, "lane_busy", report->lane_busy);
     json_put_bool(&json, "final", report->final);

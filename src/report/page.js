@@ -33,8 +33,8 @@ const over = name => name === "reference" && facts.definition ? facts.definition
 const section = (title, ...children) => root.append(make("h2", {}, title), ...children);
 
 // ---- numbers
-function digits(value, low, high) { // no finer than the interval, at most four, at least one that is not 0 (words_ratio)
-  const first = Math.floor(Math.log10(value) + 1e-9), width = high > low ? Math.floor(Math.log10((high - low) / 6)) : first - 3;
+function digits(value, low, high) { // no finer than the interval, at most four, at least one that is not 0 (base/digits)
+  const first = Math.floor(Math.log10(value) + 1e-9), width = high > low ? Math.floor(Math.log10((high - low) / 6)) : first - 2;
   const last = Math.min(first, Math.max(first - 3, width)), step = 10 ** last;
   return Number.isFinite(first) ? (Math.round(value / step) * step).toFixed(Math.min(Math.max(0, -last), 20)) : String(value);
 }
@@ -44,7 +44,7 @@ function time(ms, low, high) {
   return digits(ms * scale, (low ?? ms) * scale, (high ?? ms) * scale) + " " + unit;
 }
 const ratio = row => row.speedup > 0 ? digits(row.speedup, row.speedup_low, row.speedup_high) + "x" : "-";
-const interval = row => row.speedup > 0 ? digits(row.speedup_low, row.speedup_low, row.speedup_high) + " to " + digits(row.speedup_high, row.speedup_low, row.speedup_high) : "";
+const interval = row => !(row.speedup > 0) ? "" : row.speedup_high > row.speedup_low ? digits(row.speedup_low, row.speedup_low, row.speedup_high) + " to " + digits(row.speedup_high, row.speedup_low, row.speedup_high) : "one sample";
 const dollars = micro => micro > 0 ? "$" + (micro / 1e6).toFixed(micro < 1e4 ? 4 : 2) : "";
 const lasted = ms => ms >= 60000 ? Math.floor(ms / 60000) + ":" + String(Math.floor(ms / 1000) % 60).padStart(2, "0") : (ms / 1000).toFixed(1) + " s";
 const tuned = row => { try { return Object.entries(JSON.parse(row.tune)).map(([name, value]) => name + "=" + value).join(" "); } catch { return row.tune; } };
@@ -124,7 +124,7 @@ function table(columns, items, options = {}) {
     const sorted = value ? [...list].sort((a, b) => { const x = value(a), y = value(b); return (falling ? -1 : 1) * (x < y || x === undefined ? -1 : x > y || y === undefined ? 1 : 0); }) : list;
     body.replaceChildren(...sorted.slice(0, shown).map(item => make("tr", { class: options.kind?.(item) ?? "" }, ...columns.map(column => {
       const cell = column.cell ? column.cell(item) : column.value(item);
-      return make("td", { class: (column.number ? "n " : "") + (column.kind?.(item) ?? "") }, cell ?? "");
+      return make("td", { class: (column.number ? "n " : "") + (column.kind?.(item) ?? ""), "data-name": column.name }, ...(cell === undefined || cell === "" ? [] : [cell]));
     }))));
     more.replaceChildren(...(list.length > shown ? [make("button", { onclick: () => { shown *= 5; fill(); } }, "show more (" + (list.length - shown) + ")")] : []));
   }
@@ -134,7 +134,8 @@ function table(columns, items, options = {}) {
 }
 
 // ---- plots
-const W = 860, H = 280, L = 66, R = 14, T = 14, B = 42;
+// As wide as the page, so that no letter shrinks on a phone; what names lines of a plot has `LEFT` of it.
+const W = Math.max(300, Math.min(860, root.clientWidth || 860)), H = 280, L = 66, R = 14, T = 14, B = 42, LEFT = Math.min(190, Math.round(0.4 * W));
 function axes(x, y, xName, yName) {
   const plot = draw("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": yName + " by " + xName });
   for (const [value, text] of y.ticks) plot.append(draw("line", { class: value === y.one ? "one" : "grid", x1: L, x2: W - R, y1: y.at(value), y2: y.at(value) }), draw("text", { x: L - 6, y: y.at(value) + 4, "text-anchor": "end" }, text));
@@ -143,12 +144,12 @@ function axes(x, y, xName, yName) {
   return plot;
 }
 function linear(low, high, from, to, words, least = 0) {
-  const span = high - low || 1, step = Math.max(least, [1, 2, 5, 10].map(k => k * 10 ** Math.floor(Math.log10(span / 5))).find(k => span / k <= 6)), ticks = [];
+  const span = high - low || 1, step = Math.max(least, [1, 2, 5, 10, 20].map(k => k * 10 ** Math.floor(Math.log10(span / 5))).find(k => span / k <= Math.min(6, Math.abs(to - from) / 50)) ?? span), ticks = [];
   for (let k = Math.ceil(low / step); k * step <= high; k++) ticks.push([k * step, words(k * step)]);
   return { at: value => from + (to - from) * (value - low) / span, ticks };
 }
 function logarithmic(low, high, base, from, to, words) {
-  const first = Math.floor(Math.log(low) / Math.log(base)), last = Math.max(first + 1, Math.ceil(Math.log(high) / Math.log(base))), ticks = [], every = Math.ceil((last - first) / 8);
+  const first = Math.floor(Math.log(low) / Math.log(base)), last = Math.max(first + 1, Math.ceil(Math.log(high) / Math.log(base))), ticks = [], every = Math.ceil((last - first) / Math.min(8, Math.abs(to - from) / 36));
   for (let k = first; k <= last; k += every) ticks.push([base ** k, words(base ** k)]);
   return { at: value => from + (to - from) * (Math.log(Math.max(value, base ** first)) / Math.log(base) - first) / (last - first), ticks, one: 1 };
 }
@@ -156,10 +157,12 @@ const dot = (row, x, y) => draw("circle", { class: row.champion ? "champion kern
   draw("title", {}, row.id + ": " + time(row.latency_ms, row.latency_low_ms, row.latency_high_ms) + ", " + ratio(row) + " (" + interval(row) + "). " + row.idea));
 
 const begun = Math.min(...rows.map(row => Date.parse(row.decided_at)));
-const inOrder = [...rows].sort((a, b) => Date.parse(a.decided_at) - Date.parse(b.decided_at) || a.number - b.number);
+// What was evaluated: not what repeats an earlier source, nor what never came to be measured.
+const isEvaluated = row => Boolean(row.verdict) && (!row.duplicate_of || row.champion), evaluated = rows.filter(isEvaluated);
+const inOrder = [...evaluated].sort((a, b) => Date.parse(a.decided_at) - Date.parse(b.decided_at) || a.number - b.number);
 let paid = 0;
 inOrder.forEach((row, i) => { row.nth = i + 1; row.at = (Date.parse(row.decided_at) - begun) / 60000; row.paid = paid += row.micro_dollars / 1e6; });
-const progressAxes = { time: ["minutes since the first verdict", row => row.at], evaluations: ["evaluations", row => row.nth], money: ["dollars spent", row => row.paid] };
+const progressAxes = { time: ["minutes since the first verdict", row => row.at], evaluations: ["evaluations", row => row.nth], money: ["dollars, of the candidates' own answers", row => row.paid] };
 function progress(name) {
   const [words, of] = progressAxes[name], kernels = inOrder.filter(row => row.speedup_low > 0), lows = kernels.map(row => row.speedup_low).concat(1);
   const final = facts.final && facts.evaluation?.baselines?.[facts.against]?.speedup;
@@ -176,33 +179,34 @@ function progress(name) {
 }
 if (rows.length) {
   const place = make("div", { class: "scroll" }, progress("evaluations")), names = Object.keys(progressAxes).filter(name => name !== "money" || paid > 0);
-  section("Best so far", make("p", {}, ...names.map(name => make("label", {}, make("input", { type: "radio", name: "axis", value: name, checked: name === "evaluations" ? "" : undefined, onchange: () => place.replaceChildren(progress(name)) }), "by " + name))), place,
-    make("p", { class: "soft" }, "A dot is a kernel as the search measured it, over " + over(facts.against) + ": click it. Red marks were refused. The line is the best so far." + (facts.final ? " The band is the champion's final measurement" + (facts.evaluation?.baseline === facts.against ? ", which the headline is of" : "; the headline is of the same measurement, over " + over(facts.evaluation?.baseline)) + ": the luckiest of many dots is apt to lie higher." : "")),
+  const chart = document.getElementById("chart"), show = (...all) => chart ? chart.replaceChildren(make("h2", {}, "Best so far"), ...all) : section("Best so far", ...all);
+  show(make("p", {}, ...names.map(name => make("label", {}, make("input", { type: "radio", name: "axis", value: name, checked: name === "evaluations" ? "" : undefined, onchange: () => place.replaceChildren(progress(name)) }), "by " + name))), place,
+    make("p", { class: "soft" }, "A dot is a kernel as the search measured it, over " + over(facts.against) + ": click it. Red marks were refused. The line is the highest lower end so far; the champion is chosen by time." + (facts.final ? " The band is the champion's final measurement" + (facts.evaluation?.baseline === facts.against ? ", which the headline is of" : "; the headline is of the same measurement, over " + over(facts.evaluation?.baseline)) + ": the luckiest of many dots is apt to lie higher." : "")),
     make("details", {}, make("summary", {}, "as a table"), table([{ name: "after", number: true, value: row => row.nth }, { name: "minutes", number: true, value: row => +row.at.toFixed(2) }, { name: "kernel", value: row => row.number, cell: row => link(row.id) }, { name: "speed-up", number: true, value: row => row.speedup_low, cell: ratio }, { name: "95 %", number: true, value: row => row.speedup_low, cell: interval }],
       (() => { let best = 0; return inOrder.filter(row => row.speedup_low > best && (best = row.speedup_low)); })())));
 }
 
 // ---- a tune, islands
 function ranges(items, x, xName) { // a line each: [name, middle, low, high, kind], its interval a bar
-  const left = 190, high = 26 * items.length + B, plot = draw("svg", { viewBox: `0 0 ${W} ${high}`, role: "img", "aria-label": xName });
+  const left = LEFT, high = 26 * items.length + B, plot = draw("svg", { viewBox: `0 0 ${W} ${high}`, role: "img", "aria-label": xName });
   for (const [value, text] of x.ticks) plot.append(draw("line", { class: value === x.one ? "one" : "grid", x1: x.at(value), x2: x.at(value), y1: 4, y2: high - B }), draw("text", { x: x.at(value), y: high - B + 16, "text-anchor": "middle" }, text));
   items.forEach(([name, middle, from, to, kind], i) => {
     const y = 26 * i + 15;
-    plot.append(draw("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, name.length > 28 ? name.slice(0, 27) + "\u2026" : name));
+    plot.append(draw("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, name.length > LEFT / 6.7 ? name.slice(0, Math.floor(LEFT / 6.7) - 1) + "\u2026" : name));
     if (middle > 0) plot.append(draw("line", { class: "range " + (kind ?? ""), x1: x.at(from), x2: x.at(to), y1: y, y2: y }), draw("circle", { class: "middle " + (kind ?? ""), cx: x.at(middle), cy: y, r: 4.5 }, draw("title", {}, name + ": " + middle.toPrecision(3) + " (" + from.toPrecision(3) + " to " + to.toPrecision(3) + ")")));
   });
   plot.append(draw("text", { x: (left + W - R) / 2, y: high - 6, "text-anchor": "middle" }, xName));
   return make("div", { class: "scroll" }, plot);
 }
 const within = one => one.low.toFixed(2) + " to " + one.high.toFixed(2), costs = one => one.cost.toFixed(2) + "x";
-const aside = (low, high) => logarithmic(Math.max(Math.min(low, 1), 1 / 64), Math.max(high, 1), 2, 190, W - R, value => value >= 1 ? value + "x" : "1/" + 1 / value + "x");
+const aside = (low, high) => logarithmic(Math.max(Math.min(low, 1), 1 / 64), Math.max(high, 1), 2, LEFT, W - R, value => value >= 1 ? value + "x" : "1/" + 1 / value + "x");
 for (const kernel of facts.tuning?.kernels ?? []) {
   const impact = kernel.impact, known = impact.parameters.filter(one => one.values > 1);
   section("Impact of " + kernel.name, make("p", { class: "soft" }, kernel.kernels + " kernels of " + kernel.measured + " points measured" + (kernel.valid > 0 ? ", of " + kernel.valid.toFixed(0) + " valid." : ".")));
   if (impact.why) root.append(make("p", { class: "warn" }, (impact.parameters.length ? "Not to be relied on: " : "") + impact.why + "."));
   if (!impact.parameters.length) continue;
   if (known.length) root.append(ranges([...known.map(one => [one.name, one.cost, one.low, one.high]), ...impact.pairs.map(one => [one.a + " x " + one.b, one.cost, one.low, one.high, "pair"])],
-    linear(1, Math.max(...[...known, ...impact.pairs].map(one => one.high), 1.01), 190, W - R, value => +value.toPrecision(3) + "x"), "cost: worst over best value, the other numbers as they are, with its 95 % interval"));
+    linear(1, Math.max(...[...known, ...impact.pairs].map(one => one.high), 1.01), LEFT, W - R, value => +value.toPrecision(3) + "x"), "cost: worst over best value, the other numbers as they are, with its 95 % interval"));
   root.append(table([{ name: "parameter", value: one => one.name }, { name: "cost", number: true, value: one => one.cost, cell: one => one.values > 1 ? costs(one) : "" }, { name: "95 %", number: true, value: one => one.cost, cell: one => one.values > 1 ? within(one) : "" }, { name: "best", number: true, value: one => one.best }, { name: "values", number: true, value: one => one.values }], impact.parameters));
   if (impact.pairs.length) root.append(make("h3", {}, "pairs: what two do together, beyond each alone"), table([{ name: "pair", value: one => one.a + " x " + one.b }, { name: "cost", number: true, value: one => one.cost, cell: costs }, { name: "95 %", number: true, value: one => one.cost, cell: within }], impact.pairs));
   const points = kernel.points.filter(one => one.time_ns > 0), chosen = known.find(one => one.values > 1)?.name;
@@ -246,7 +250,7 @@ if (facts.islands?.length) {
 const rounds = Map.groupBy ? Map.groupBy(rows, row => row.round) : rows.reduce((map, row) => map.set(row.round, [...(map.get(row.round) ?? []), row]), new Map());
 if (rows.length)
   section("The tree of rounds", make("div", { class: "tree" }, ...[...rounds].sort(([a], [b]) => a - b).map(([number, list]) => {
-    const kernels = list.filter(row => row.correct), box = make("details", {}, make("summary", {}, "round " + number + ": " + kernels.length + (kernels.length === 1 ? " kernel of " : " kernels of ") + list.length + (kernels.length ? (best => ", best " + ratio(best) + " (" + interval(best) + ")")(kernels.reduce((a, b) => b.speedup_low > a.speedup_low ? b : a)) : "")));
+    const tried = list.filter(isEvaluated), kernels = tried.filter(row => row.correct), box = make("details", {}, make("summary", {}, "round " + number + ": " + kernels.length + (kernels.length === 1 ? " kernel of " : " kernels of ") + tried.length + " evaluated" + (kernels.length ? (best => ", highest " + ratio(best) + " (" + interval(best) + ")")(kernels.reduce((a, b) => b.speedup_low > a.speedup_low ? b : a)) : "")));
     box.addEventListener("toggle", () => {
       if (box.childElementCount > 1) return;
       const parents = list.reduce((map, row) => map.set(row.parent, [...(map.get(row.parent) ?? []), row]), new Map());
@@ -275,7 +279,7 @@ if (placed.length && device.copy_bytes_per_s > 0 && device.flops_per_s > 0) {
   const plot = axes(x, y, "FLOP per byte that must move", "GFLOP/s"), low = x.ticks[0][0], high = x.ticks[x.ticks.length - 1][0];
   plot.append(draw("path", { class: "roof", d: `M${x.at(low)} ${y.at(low * device.copy_bytes_per_s / 1e9)}L${x.at(ridge)} ${y.at(device.flops_per_s / 1e9)}H${x.at(high)}` }));
   for (const row of placed) plot.append(dot(row, x.at(row.flops_per_byte), y.at(row.flops_per_s / 1e9)));
-  section("Roofline", make("div", { class: "scroll" }, plot), make("p", { class: "soft" }, "The roofs are measured here: " + +(device.copy_bytes_per_s / 1e9).toPrecision(3) + " GB/s of copies, " + +(device.flops_per_s / 1e9).toPrecision(3) + " GFLOP/s. FLOP and bytes are the definition's, the same for every kernel."),
+  section("Roofline", make("div", { class: "scroll" }, plot), make("p", { class: "soft" }, "The roofs are measured here: " + +(device.copy_bytes_per_s / 1e9).toPrecision(3) + " GB/s of copies, " + +(device.flops_per_s / 1e9).toPrecision(3) + " GFLOP/s. FLOP and bytes are the definition's, the same for every kernel; a dot is a kernel as the search measured it."),
     make("details", {}, make("summary", {}, "as a table"), table([{ name: "kernel", value: row => row.number, cell: row => link(row.id) }, { name: "FLOP/B", number: true, value: row => row.flops_per_byte, cell: row => row.flops_per_byte.toPrecision(3) }, { name: "GFLOP/s", number: true, value: row => row.flops_per_s, cell: row => (row.flops_per_s / 1e9).toPrecision(4) }, { name: "held back by", value: row => row.limiter }], placed)));
 }
 
@@ -286,11 +290,12 @@ function groups(of) {
     const group = map.get(of(row)) ?? { name: of(row), evaluated: 0, kernels: 0, better: 0, gains: [], cost: 0, ms: 0 }, parent = byId.get(row.parent);
     group.cost += row.micro_dollars;
     map.set(group.name, group);
-    if (row.duplicate_of && !row.champion) continue; // paid for, and never measured: the figures are another's
+    if (!isEvaluated(row)) continue; // paid for, and never measured: the figures are another's
     group.evaluated++; group.kernels += row.correct ? 1 : 0; group.ms += row.evaluation_ms;
     if (row.correct && parent?.correct) { group.better += row.speedup_low > parent.speedup_high ? 1 : 0; group.gains.push(row.speedup / parent.speedup); }
   }
-  return [...map.values()].sort((a, b) => b.evaluated - a.evaluated);
+  const others = facts.micro_dollars - rows.reduce((sum, row) => sum + row.micro_dollars, 0), list = [...map.values()].sort((a, b) => b.evaluated - a.evaluated);
+  return others > 0 ? [...list, { name: "of no candidate: ideas, answers that came to nothing", evaluated: 0, kernels: 0, better: 0, gains: [], cost: others, ms: 0 }] : list;
 }
 const median = list => list.length ? [...list].sort((a, b) => a - b)[list.length >> 1] : undefined;
 const paidTable = of => table([{ name: "what", value: g => g.name }, { name: "evaluated", number: true, value: g => g.evaluated }, { name: "kernels", number: true, value: g => g.kernels }, { name: "beyond doubt above their parent", number: true, value: g => g.better },
@@ -299,9 +304,7 @@ if (rows.length) {
   section("What paid", make("h3", {}, "by kind of idea"), paidTable(row => row.category || "none named"), make("h3", {}, "by model"), paidTable(row => row.model));
   const stages = facts.stages, all = stages.reduce((sum, [, ms]) => sum + ms, 0);
   section("Where the lanes' time went", table([{ name: "stage", value: s => s[0] }, { name: "time", number: true, value: s => s[1], cell: s => lasted(s[1]) }, { name: "share", number: true, value: s => s[1], cell: s => (100 * s[1] / (all || 1)).toFixed(0) + " %" }], stages.filter(([, ms]) => ms > 0)));
-  const refused = new Map();
-  for (const row of rows) if (!row.correct) { const name = row.verdict + ": " + row.reason.split("\n")[0].replace(/[0-9]+/g, "#").slice(0, 90); refused.set(name, [...(refused.get(name) ?? []), row]); }
-  if (refused.size) section("Refused", table([{ name: "how many", number: true, value: g => g[1].length }, { name: "why (numbers left out)", value: g => g[0] }, { name: "for example", value: g => g[1][0].number, cell: g => link(g[1][0].id) }], [...refused].sort((a, b) => b[1].length - a[1].length), { shown: 30 }));
+  if (facts.refused.length) section("Refused", table([{ name: "how many", number: true, value: g => g.count }, { name: "why", value: g => g.why }, { name: "for example", value: g => byId.get(g.first)?.number, cell: g => link(g.first) }], facts.refused, { shown: 30 }));
 }
 
 // ---- every candidate
@@ -312,7 +315,7 @@ if (rows.length) {
   const kind = make("select", { "aria-label": "verdict" }, ...["all", "kernel", "dropped", "rejected", "failed"].map(name => make("option", {}, name))), words = make("input", { type: "search", placeholder: "filter by words", "aria-label": "filter by words" });
   const apply = () => list.filter(row => (kind.value === "all" || row.verdict === kind.value) && (row.id + " " + what(row) + " " + row.file + " " + row.model).toLowerCase().includes(words.value.toLowerCase()));
   kind.onchange = words.oninput = apply;
-  section("Every candidate", make("p", {}, kind, " ", words), list);
+  section("Every candidate", make("p", { class: "soft" }, facts.evaluated + " evaluated" + (rows.length > facts.evaluated ? ", and " + (rows.length - facts.evaluated) + " that repeat an earlier source or never came to be measured" : "") + "."), make("p", {}, kind, " ", words), list);
 }
 
 // ---- how to get each figure again

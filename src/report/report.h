@@ -27,6 +27,12 @@ struct report_answer { /* what a model was asked for a candidate, and what it sa
     int64_t tokens;
 };
 
+struct report_refusal { /* what several were refused for */
+    const char *why;    /* "wrong result, not written" */
+    const char *first;  /* id of the first of them */
+    size_t count;
+};
+
 struct report_pause {
     uint64_t since_ms, until_ms; /* wall clock; until 0: it was not over */
     const char *reason;
@@ -50,8 +56,9 @@ struct report {
     const char *stopped;    /* what ended it: "budget", "target reached: ..."; NULL: its rounds */
     const char *models;     /* "ideas a 67 %, b 33 %; code a"; NULL: the built-in proposer */
     const char *spent; /* "312 requests, 1.2 M tokens, $1.23 of $5.00"; NULL: nothing was asked */
-    const char
-        *failures; /* "9 of 12: no clang found": most of what was refused; NULL: no two alike */
+    int64_t micro_dollars;                 /* that the same is of */
+    const struct report_refusal *refusals; /* the most frequent first */
+    size_t refusal_count;
     const char *const *asked; /* a line for each model: what became of its requests, and why */
     size_t asked_count;
     const struct report_pause *pauses;
@@ -89,6 +96,8 @@ void report_json(const struct report *report, struct buf *out); /* what the page
 /* The champion as a candidate with its tune numbers fixed; one for the CPU compiles alone, too. */
 void report_kernel(const struct report *report, struct buf *out);
 const char *report_suffix(const struct report *report); /* of its file: ".c"; "" not known */
+/* "3 of 4: wrong result, not written (twagent show r1-c2)", the most frequent kinds; "": none. */
+void report_refused(const struct report *report, struct buf *out);
 /* Which of the two measurements the headline is: a sentence. */
 const char *report_kind(const struct report *report);
 /* Progress as an inline SVG: the lower end of every kernel's interval a dot, the best so far a

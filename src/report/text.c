@@ -21,10 +21,37 @@ const char *report_kind(const struct report *report)
                : "This is the search's own measurement: the champion was not measured again.";
 }
 
+void report_refused(const struct report *report, struct buf *out)
+{
+    enum { SHOWN = 3 };
+    size_t all = 0;
+    for (size_t i = 0; i < report->refusal_count; i++)
+        all += report->refusals[i].count;
+    for (size_t i = 0; i < report->refusal_count && i < SHOWN; i++)
+        buf_addf(out, "%s%zu of %zu: %s (twagent show %s)", i > 0 ? "; " : "",
+                 report->refusals[i].count, all, report->refusals[i].why,
+                 report->refusals[i].first);
+    if (report->refusal_count > SHOWN)
+        buf_addf(out, "; and %zu other reasons", report->refusal_count - SHOWN);
+}
+
+/* " (1.93 to 2.01)"; of one sample there is no interval. */
+static const char *interval_words(double low, double high, char text[80])
+{
+    char least[32], most[32];
+    text[0] = '\0';
+    if (low > 0 && high > low)
+        snprintf(text, 80, "%.30s to %.30s", words_ratio(low, low, high, least),
+                 words_ratio(high, low, high, most));
+    else if (low > 0)
+        snprintf(text, 80, "one sample");
+    return text;
+}
+
 static void text_baselines(const struct report *report, struct buf *out)
 {
     const struct value *all = value_get(report->evaluation, "baselines");
-    char time[32], middle[32], least[32], most[32], name[160];
+    char time[32], middle[32], interval[80], name[160];
     if (!all || all->count == 0)
         return;
     double spread = value_real(report->evaluation, "spread", 0);
@@ -35,11 +62,11 @@ static void text_baselines(const struct report *report, struct buf *out)
     for (size_t i = 0; i < all->count; i++) {
         const struct value *speedup = value_get(all->items[i], "speedup");
         double low = value_real(speedup, "low", 0), high = value_real(speedup, "high", 0);
-        buf_addf(out, "  %-18s %-12s %7sx   %s to %s   %s\n",
+        buf_addf(out, "  %-18s %-12s %7sx   %s   %s\n",
                  words_baseline(all->keys[i], report->definition, name),
                  words_time_of(value_get(all->items[i], "ns"), time),
                  words_ratio(value_real(speedup, "median", 0), low, high, middle),
-                 words_ratio(low, low, high, least), words_ratio(high, low, high, most),
+                 interval_words(low, high, interval),
                  words_finding(value_text(all->items[i], "finding", ""),
                                value_bool(all->items[i], "win", false),
                                value_real(speedup, "high", 0)));
@@ -57,12 +84,11 @@ static int by_time(const void *a, const void *b)
 
 static void put_candidate(const struct report_candidate *c, struct buf *out)
 {
-    char time[32], middle[32], least[32], most[32];
-    buf_addf(out, "%s %-9s %-11s %sx (%s to %s)  %s\n", c->champion ? "*" : " ", c->id,
+    char time[32], middle[32], interval[80];
+    buf_addf(out, "%s %-9s %-11s %sx (%s)  %s\n", c->champion ? "*" : " ", c->id,
              words_time_by(c->time_ns, c->speedup, c->low, c->high, time),
              words_ratio(c->speedup, c->low, c->high, middle),
-             words_ratio(c->low, c->low, c->high, least),
-             words_ratio(c->high, c->low, c->high, most), c->source);
+             interval_words(c->low, c->high, interval), c->source);
 }
 
 static void text_best(const struct report *report, struct buf *out)
@@ -157,8 +183,11 @@ void report_text(const struct report *report, struct buf *out)
     buf_addf(out, "dims      %s\nstarted   %s, took %s, lane busy %.0f %%\nended     %s\n",
              report->dims, report->started, words_duration(report->elapsed_ms, took),
              100 * report->lane_busy, report->stopped ? report->stopped : "all rounds done");
-    if (report->failures)
-        buf_addf(out, "refused   %s\n", report->failures);
+    if (report->refusal_count > 0)
+        buf_add_text(out, "refused   ");
+    report_refused(report, out);
+    if (report->refusal_count > 0)
+        buf_add_char(out, '\n');
     if (report->models)
         buf_addf(out, "models    %s\n", report->models);
     if (report->spent)

@@ -55,30 +55,59 @@ static bool is_refused(const struct report_candidate *candidate)
     return strcmp(candidate->verdict, "kernel") != 0 && strcmp(candidate->verdict, "dropped") != 0;
 }
 
-/* "9 of 12: no clang found in /usr/bin (twagent show r1-c1)": the reason that most of what was
- * refused or failed has in common, and the first of them; NULL where none has two. */
-static const char *common_failure(struct arena *arena, const struct report *report)
+/* A reason without what differs from one to the next: "wrong result, not written" of "wrong result:
+ * Y[0, 60]: got nan, ... (7 of 427 wrong; not written) at M=7"; of others the first part, numbers
+ * left out. */
+static const char *kind_of_reason(struct arena *arena, const struct report_candidate *candidate)
 {
-    size_t refused = 0, most = 1;
-    const char *reason = NULL, *id = "";
-    for (size_t i = 0; i < report->count; i++) {
-        size_t same = 0;
-        if (!is_refused(&report->candidates[i]))
-            continue;
-        refused++;
-        for (size_t k = i; k < report->count; k++)
-            same += is_refused(&report->candidates[k]) &&
-                    strcmp(report->candidates[k].reason, report->candidates[i].reason) == 0;
-        if (same > most) {
-            most = same;
-            reason = report->candidates[i].reason;
-            id = report->candidates[i].id;
-        }
+    enum { MOST = 90 };
+    static const char wrong[] = "wrong result";
+    const char *reason = *candidate->reason ? candidate->reason : candidate->verdict;
+    size_t length = strcspn(reason, "\r\n");
+    const char *open = memrchr(reason, '(', length), *close = open ? strchr(open, ')') : NULL;
+    if (strncmp(reason, wrong, sizeof wrong - 1) == 0 && close && close < reason + length) {
+        const char *pattern = memrchr(open, ';', (size_t)(close - open));
+        pattern = pattern ? pattern + 1 : open + 1;
+        pattern += strspn(pattern, " ");
+        return arena_printf(arena, "%s, %.*s", wrong, (int)(close - pattern), pattern);
     }
-    if (!reason)
-        return NULL;
-    return arena_printf(arena, "%zu of %zu: %.*s (twagent show %s)", most, refused,
-                        (int)strcspn(reason, "\n"), reason, id);
+    char *text = arena_strndup(arena, reason, length < MOST ? length : MOST);
+    size_t to = 0;
+    for (size_t at = 0; text[at] != '\0'; at++) {
+        bool digit = text[at] >= '0' && text[at] <= '9';
+        if (digit && to > 0 && text[to - 1] == '#')
+            continue;
+        text[to++] = digit ? '#' : text[at];
+    }
+    text[to] = '\0';
+    return text;
+}
+
+static int most_first(const void *a, const void *b)
+{
+    const struct report_refusal *x = a, *y = b;
+    return x->count != y->count ? (x->count > y->count ? -1 : 1) : strcmp(x->why, y->why);
+}
+
+static void fill_refusals(struct arena *arena, struct report *report)
+{
+    struct report_refusal *all = arena_array(arena, report->count + 1, sizeof *all);
+    size_t count = 0;
+    for (size_t i = 0; i < report->count; i++) {
+        const struct report_candidate *candidate = &report->candidates[i];
+        if (!is_refused(candidate))
+            continue;
+        const char *why = kind_of_reason(arena, candidate);
+        size_t at = 0;
+        while (at < count && strcmp(all[at].why, why) != 0)
+            at++;
+        if (at == count)
+            all[count++] = (struct report_refusal){.why = why, .first = candidate->id};
+        all[at].count++;
+    }
+    qsort(all, count, sizeof *all, most_first);
+    report->refusals = all;
+    report->refusal_count = count;
 }
 
 static const char *dims_words(struct arena *arena, const struct run_record *run, struct report *out)
@@ -249,13 +278,14 @@ void report_fill(struct store *store, struct arena *arena, const struct run_reco
     report->stopped = run_words_end(arena, run);
     report->models = run_words_models(arena, run);
     report->spent = run_words_spent(arena, run, &spending);
+    report->micro_dollars = spending.micro_dollars;
     report->asked_count = run_words_asked(arena, run, &asked);
     report->asked = asked;
     history_pauses(arena, run, &pauses, &report->pause_count);
     report->pauses = pauses;
     report->dims = problem ? dims_words(arena, run, report) : "";
     fill_candidates(store, arena, run, report);
-    report->failures = common_failure(arena, report);
+    fill_refusals(arena, report);
     if (*run->best)
         report->evaluation = history_evaluation(store, arena, run->best);
     report->resume = run_words_resume(arena, run);

@@ -90,8 +90,10 @@ static void print_text(const struct run_record *run, const struct report *report
         words_duration(run->elapsed_ms, time),
         words_outcomes(run->kept, run->rejected, run->failed, run->dropped, run->outside, outcomes),
         words_lane(run->lane_busy, run->lane_waits, lane));
-    if (report->failures)
-        fprintf(out, "  refused    %s\n", report->failures);
+    BUF_LOCAL(refused, 4096);
+    report_refused(report, &refused);
+    if (refused.length > 0)
+        fprintf(out, "  refused    %s\n", buf_text(&refused));
     print_asking(report, out);
     fprintf(out, "  report     %s/report.html (and report.txt%s)\n", folder,
             report->source ? ", kernel, evidence.json" : "");

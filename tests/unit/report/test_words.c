@@ -78,6 +78,9 @@ static void a_report_says_why_it_waited_and_ended(void **state)
     const struct report_pause pauses[] = {
         {1795246724123u, 1795246724123u + 60000u, "openai: <quota>"},
         {1795250000000u, 1795250000000u + 5000u, "paused by a person"}};
+    static const struct report_refusal refusals[] = {
+        {.why = "no clang found", .first = "r1-c1", .count = 9},
+        {.why = "wrong result, not written", .first = "r1-c7", .count = 3}};
     const struct report report = {.run = "r3",
                                   .problem = "matmul",
                                   .description = "d",
@@ -85,14 +88,19 @@ static void a_report_says_why_it_waited_and_ended(void **state)
                                   .outcome = "no kernel was found",
                                   .dims = "M 1",
                                   .stopped = "patience: nothing better for 5 rounds",
-                                  .failures = "9 of 12: no clang found",
+                                  .refusals = refusals,
+                                  .refusal_count = 2,
                                   .models = "a 67 %, b 33 %",
                                   .spent = "$1.23 of $5.00, 1.2 M tokens, 312 answers",
                                   .pauses = pauses,
                                   .pause_count = 2};
-    const char *const texts[] = {"Sat 07:38 for 1:00", "patience: nothing better",
-                                 "a 67 %, b 33 %",     "$1.23 of $5.00",
-                                 "paused by a person", "9 of 12: no clang found"};
+    const char *const texts[] = {"Sat 07:38 for 1:00",
+                                 "patience: nothing better",
+                                 "a 67 %, b 33 %",
+                                 "$1.23 of $5.00",
+                                 "paused by a person",
+                                 "9 of 12: no clang found (twagent show r1-c1); 3 of 12: wrong "
+                                 "result, not written (twagent show r1-c7)"};
     struct buf text, html;
     (void)state;
     buf_init(&text, 1 << 20);
@@ -109,26 +117,30 @@ static void a_report_says_why_it_waited_and_ended(void **state)
     buf_free(&html);
 }
 
+static const char final_record[] =
+    "{\"win\":true,\"baseline\":\"reference\",\"metrics\":{\"error\":{\"of_allowed\":0.19,"
+    "\"honest\":0.12,"
+    "\"inputs\":\"normal\"},\"checked_up_to\":{\"M\":202,\"N\":161}},"
+    "\"time_ns\":{\"median\":848200},\"speedup\":{\"median\":1.27,"
+    "\"low\":1.201,\"high\":1.326},\"baselines\":{\"reference\":{\"ns\":{\"median\":9e5},"
+    "\"speedup\":{\"median\":1.27,\"low\":1.2,\"high\":1.33},\"win\":true},\"naive\":{\"ns\":{"
+    "\"median\":8e6},"
+    "\"speedup\":{\"median\":9.4},\"finding\":\"too noisy to say\"}}}";
+static const struct report_candidate searched[] = {{.id = "r1-c1",
+                                                    .parent = "",
+                                                    .idea = "",
+                                                    .source = "a.c",
+                                                    .verdict = "kernel",
+                                                    .reason = "",
+                                                    .time_ns = 744300,
+                                                    .speedup = 1.385,
+                                                    .low = 1.286,
+                                                    .high = 1.4,
+                                                    .champion = true}};
+
 /* The headline is of the final measurement, the dots and rows of the search: each says which. */
 static void a_report_says_whose_numbers_are_which(void **state)
 {
-    static const char record[] =
-        "{\"win\":true,\"metrics\":{\"error\":{\"of_allowed\":0.19,\"honest\":0.12,"
-        "\"inputs\":\"normal\"},\"checked_up_to\":{\"M\":202,\"N\":161}},"
-        "\"time_ns\":{\"median\":848200},\"speedup\":{\"median\":1.27,"
-        "\"low\":1.201,\"high\":1.326},\"baselines\":{\"reference\":{\"ns\":{\"median\":9e5},"
-        "\"speedup\":{\"median\":1.27,\"low\":1.2,\"high\":1.33},\"win\":true}}}";
-    const struct report_candidate candidates[] = {{.id = "r1-c1",
-                                                   .parent = "",
-                                                   .idea = "",
-                                                   .source = "a.c",
-                                                   .verdict = "kernel",
-                                                   .reason = "",
-                                                   .time_ns = 744300,
-                                                   .speedup = 1.385,
-                                                   .low = 1.286,
-                                                   .high = 1.4,
-                                                   .champion = true}};
     struct report report = {.run = "r1",
                             .problem = "matmul",
                             .description = "d",
@@ -139,13 +151,14 @@ static void a_report_says_whose_numbers_are_which(void **state)
                             .definition = "numpy",
                             .best = "r1-c1",
                             .final = true,
-                            .candidates = candidates,
+                            .candidates = searched,
                             .count = 1};
     struct arena *arena = arena_new();
     struct value *evaluation;
     struct buf text;
     (void)state;
-    assert_int_equal(value_parse_json(arena, "e", record, strlen(record), &evaluation, NULL), 0);
+    assert_int_equal(
+        value_parse_json(arena, "e", final_record, strlen(final_record), &evaluation, NULL), 0);
     report.evaluation = evaluation;
     buf_init(&text, 1 << 20);
     report_text(&report, &text);
@@ -165,11 +178,17 @@ static void a_report_says_whose_numbers_are_which(void **state)
     const char *chart = strstr(buf_text(&text), "as the search measured it");
     const char *band = strstr(buf_text(&text), ">final measurement 1.27x<");
     const char *row = strstr(buf_text(&text), "<td>final</td>");
-    assert_true(head && chart > head && band > chart && row > band);
-    assert_true(strstr(row, "848 us") < strstr(row, "740 us")); /* then the search's own */
+    assert_true(chart && band > chart && head > band && row > head); /* first what was found */
+    assert_true(strstr(row, "848 us") < strstr(row, "740 us"));      /* then the search's own */
     assert_non_null(strstr(buf_text(&text), "<p class=\"outcome\">848 us: 1.270x reference"));
     assert_non_null(strstr(buf_text(&text), "its 95 % interval over numpy"));
     assert_non_null(strstr(buf_text(&text), "the final measurement, over numpy: fresh processes"));
+    /* one verdict: of the headline's row, and what another one shows by itself */
+    assert_non_null(strstr(buf_text(&text), "<span class=\"win\">the headline: faster</span>"));
+    assert_non_null(
+        strstr(buf_text(&text), "<span class=\"soft\">by itself: too noisy to say</span>"));
+    assert_non_null(
+        strstr(buf_text(&text), "9.40x</td><td class=\"n\" data-name=\"95 %\">one sample</td>"));
     assert_non_null(strstr(buf_text(&text), "<body class=\"is-win\">"));
     assert_non_null(strstr(buf_text(&text), "badge win\">verified win<"));
     report.final = false; /* nothing but the search's */
