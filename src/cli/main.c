@@ -116,14 +116,15 @@ const struct command commands[] = {
      "DIR (twagent-skill) is made, with SKILL.md in it: put it where your agent looks for skills "
      "(docs/mcp.md).",
      0, 1, command_skill},
-    {"eval", COMMAND_EVAL, "PROBLEM FILE", "check and time one candidate",
+    {"eval", COMMAND_EVAL, "PROBLEM FILE...", "check and time one candidate, or several in turn",
      "The FILE's language says which backend, unless --backend does. Where there is no GPU a "
      "FILE.cu is "
      "read, "
      "compiled for sm_90a where NVRTC is found, and its launch plan computed as for an H100; then "
      "the "
-     "exit code is 3, and what a verdict lacks is said.",
-     2, 2, command_eval},
+     "exit code is 3, and what a verdict lacks is said. With several FILEs the worst exit code "
+     "counts, and --json prints one object with each one's record.",
+     2, 33, command_eval},
     {"tune", COMMAND_TUNE, "PROBLEM [KERNEL]", "find the best numbers of a tune space, and say why",
      "KERNEL is a source with a tune space, or a candidate's id (r3-c17); without it the starts "
      "that "

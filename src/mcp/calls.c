@@ -1,6 +1,8 @@
 /* mcp/calls: a call that takes its time: a turn, a child, an answer.
  *
  *   WAITING (for a turn) -> RUNNING (the child) -> OVER; a cancellation ends either
+ *
+ * A call that is apart was answered when it began, and a later call asks for what came of it.
  */
 #include "mcp/private.h"
 
@@ -16,7 +18,7 @@ enum { WAITING, RUNNING, STATES };
 static const char *const states[STATES] = {"waiting", "running"};
 static const uint32_t moves[STATES] = {1u << RUNNING, 0};
 
-enum { PROGRESS_MS = 1000, OUTPUT_MOST = 16 << 20, MESSAGE_MOST = 200 };
+enum { PROGRESS_MS = 1000, LOOK_MS = 50, OUTPUT_MOST = 16 << 20, MESSAGE_MOST = 200 };
 
 /* ---- progress ---- */
 
@@ -36,14 +38,19 @@ static void last_line(const struct call *call, char text[MESSAGE_MOST])
     err_one_line(text);
 }
 
+static void what_it_does(const struct call *call, char text[MESSAGE_MOST])
+{
+    last_line(call, text);
+    if (!*text)
+        snprintf(text, MESSAGE_MOST, "%s",
+                 call->task.state == WAITING ? "waits until another call has measured" : "at work");
+}
+
 static void tell_progress(struct call *call)
 {
     char text[MESSAGE_MOST];
     double seconds = (double)(clock_now_ms() - call->began_ms) / 1000;
-    last_line(call, text);
-    if (!*text)
-        snprintf(text, sizeof text, "%s",
-                 call->task.state == WAITING ? "waits until another call has measured" : "at work");
+    what_it_does(call, text);
     struct json json = {.out = &call->server->output};
     json_object(&json);
     json_put_text(&json, "jsonrpc", "2.0");
@@ -97,11 +104,40 @@ static enum task_result start_child(struct call *call)
     return TASK_WAIT;
 }
 
+static struct call *find_apart(struct mcp_server *server, unsigned number)
+{
+    list_each (link, &server->calls) {
+        struct call *call = container_of(link, struct call, link);
+        if (call->call.apart == number && !call->task.finished)
+            return call;
+    }
+    return NULL;
+}
+
+/* The other one says nothing when it ends: it is looked for. */
+static enum task_result await_other(struct call *call)
+{
+    struct call *other = call->call.awaits ? find_apart(call->server, call->call.awaits) : NULL;
+    char text[MESSAGE_MOST];
+    if (!other || call->task.cancel_requested)
+        return over(call);
+    if (call->call.ends)
+        task_cancel(&other->task);
+    if (!call->call.ends && clock_now_ms() - call->began_ms >= call->call.timeout_ms) {
+        what_it_does(other, text);
+        call->call.how = arena_strdup(call->call.arena, text);
+        return over(call);
+    }
+    if (!call->tick.armed)
+        timer_start(call->task.loop, &call->tick, &call->task, LOOK_MS);
+    return TASK_WAIT;
+}
+
 static enum task_result call_step(struct task *task)
 {
     struct call *call = container_of(task, struct call, task);
     if (!call->call.argv)
-        return over(call);
+        return await_other(call);
     if (task->state == WAITING && task->cancel_requested)
         return over(call);
     keep_telling(call);
@@ -141,6 +177,18 @@ static const char *as_json(struct arena *arena, const struct value *value)
     return text.dropped ? NULL : arena_strdup(arena, buf_text(&text));
 }
 
+/* From here on it has no id: another call may have it. */
+static void answer_apart(struct mcp_server *server, struct call *call)
+{
+    JSON_LOCAL(json, text, 1 << 16);
+    json_object(&json);
+    server->site->apart(server->site->context, &call->call, &json);
+    rpc_seal(server, &json, call->modern, false);
+    rpc_result(server, call->id, buf_text(&text));
+    call->id = "";
+    call->progress = NULL;
+}
+
 void rpc_call_start(struct mcp_server *server, struct request *request, enum mcp_kind kind)
 {
     const char *name = value_text(request->params, kind == MCP_RESOURCE ? "uri" : "name", NULL);
@@ -176,6 +224,8 @@ void rpc_call_start(struct mcp_server *server, struct request *request, enum mcp
     request->arena = NULL;
     list_append(&server->calls, &call->link);
     server->call_count++;
+    if (call->call.apart)
+        answer_apart(server, call);
     task_start(server->task.loop, &call->task, &call_type, &server->task, call->id);
 }
 
@@ -204,9 +254,15 @@ static void answer(struct mcp_server *server, struct call *call)
     JSON_LOCAL(json, text, 2 * OUTPUT_MOST);
     if (call->process)
         tell_ending(call);
+    else if (call->call.apart)
+        call->call.how = "ended before its turn came", call->call.errors = "";
     json_object(&json);
-    if (!server->site->end(server->site->context, &call->call, &json, &err)) {
-        rpc_error(server, call->id, RPC_INTERNAL, err.message);
+    bool good = server->site->end(server->site->context, &call->call, &json, &err);
+    if (call->call.apart)
+        return;
+    if (!good) {
+        rpc_error(server, call->id, err.code == ERR_NOT_FOUND ? RPC_PARAMS : RPC_INTERNAL,
+                  err.message);
         return;
     }
     rpc_seal(server, &json, call->modern, call->call.kind == MCP_RESOURCE);
@@ -219,7 +275,7 @@ void rpc_calls_reap(struct mcp_server *server)
         struct call *call = container_of(link, struct call, link);
         if (!call->task.finished)
             continue;
-        if (!call->task.cancel_requested)
+        if (!call->task.cancel_requested || call->call.apart)
             answer(server, call);
         list_remove(link);
         server->call_count--;

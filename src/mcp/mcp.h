@@ -30,7 +30,14 @@ struct mcp_call {
     const char *const *argv;
     uint64_t timeout_ms;
     bool alone; /* it measures: one such call at a time */
-    /* for end(): how the child ended */
+    /* By begin(), too. `apart`: the site's number of a call that is answered at once, by apart(),
+     * and goes on until the client leaves; end() then says what came of it to nobody but the site.
+     * `awaits`: the number of such a one, for whose end this call waits, timeout_ms at most;
+     * `ends`: which it cancels first. */
+    unsigned apart, awaits;
+    bool ends;
+    /* for end(): how the child ended; of a call that awaits another only `how`, what that one does
+     * now, or NULL where it has ended */
     bool exited; /* and with this */
     int status;
     const char *how; /* "exited 1", "killed by SIGSEGV" */
@@ -49,7 +56,9 @@ struct mcp_site { /* borrowed while it serves */
      * for the call's life. ERR_NOT_FOUND and ERR_USAGE are the client's errors. */
     int (*begin)(void *context, const char *name, const struct value *arguments,
                  struct mcp_call *call, struct err *err);
-    /* Members of the result; false with *err where there is none. */
+    void (*apart)(void *context, const struct mcp_call *call, struct json *json);
+    /* Members of the result; false with *err where there is none: ERR_NOT_FOUND is the client's
+     * error. */
     bool (*end)(void *context, struct mcp_call *call, struct json *json, struct err *err);
 };
 

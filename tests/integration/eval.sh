@@ -30,6 +30,41 @@ for key in "time_ns", "baseline_ns", "speedup":
     assert r[key]["low"] <= r[key]["median"] <= r[key]["high"], (key, r[key])
 PY
 say $? "eval --json has every field"
+# No further than is asked; nothing of that is a kernel, or is told later in a kernel's place.
+mm=$attacks/problems/mm plain=$attacks/controls/plain.c
+"$twagent" eval "$mm" "$plain" --until compile --json >"$work/one.json"
+say $? "what compiles: exit code 0"
+"$twagent" eval "$mm" "$plain" --until check --json >"$work/two.json"
+say $? "what is right: exit code 0"
+/usr/bin/python3 - "$work/one.json" "$work/two.json" <<'PY'
+import json, sys
+for path, stage in zip(sys.argv[1:], ("compile", "check")):
+    r = json.load(open(path))
+    assert (r["verdict"], r["stage"], r["time_ns"]) == ("dropped", stage, None), r
+    assert (r["checks"]["passed"] > 0) == (stage == "check") and "as asked" in r["reason"], r
+PY
+say $? "neither is a kernel, and neither was timed"
+"$twagent" eval "$mm" "$attacks/attacks/zeros.c" --until compile >"$work/out" 2>&1
+[ $? -eq 1 ]; say $? "what does not compile: exit code 1: $(cat "$work/out")"
+"$twagent" eval "$mm" "$attacks/attacks/partial_output.c" --until check >"$work/out" 2>&1
+[ $? -eq 1 ] && grep -q '^rejected at check' "$work/out"; say $? "what is wrong: exit code 1: $(cat "$work/out")"
+# Several, one by one; and one against another.
+"$twagent" eval "$mm" "$plain" "$attacks/attacks/partial_output.c" --until check --json >"$work/one.json"
+[ $? -eq 1 ]; say $? "of several the worst exit code counts"
+/usr/bin/python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+assert [(k, v["verdict"]) for k, v in r.items()] == [("1 plain.c", "dropped"), ("2 partial_output.c", "rejected")], r' \
+    "$work/one.json"
+say $? "each has its record"
+sed "s/float s = 0/double s = 0/" "$plain" >"$work/other.c"
+"$twagent" eval "$mm" "$plain" --against "$work/other.c" --json >"$work/one.json"
+say $? "one against another"
+/usr/bin/python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["verdict"] == "kernel" and r["baseline"] == "rival" and r["speedup"]["samples"] > 0, r' "$work/one.json"
+say $? "the other one is what the speed-up is over"
+"$twagent" eval "$mm" "$plain" --against nothing >"$work/out" 2>&1
+[ $? -eq 2 ] && grep -q 'neither a file nor a candidate' "$work/out"; say $? "against nothing: $(cat "$work/out")"
 # A running sum of numbers that a range has made equal errs the same way at each step, and is honest.
 sed 's/double/float/g; s/sqrt(/sqrtf(/' "$(dirname "$0")/../../problems/rmsnorm/baselines/naive.c" >"$work/running.c"
 "$twagent" eval rmsnorm@M=16,N=256 "$work/running.c" --time-budget 40ms >"$work/out" 2>&1

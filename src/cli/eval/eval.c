@@ -1,21 +1,18 @@
-/* twagent eval PROBLEM FILE: one candidate through everything, once.
+/* twagent eval PROBLEM FILE...: candidates through everything, once each.
  *
- *   OPENING (worker started, problem opened) -> EVALUATING -> CLOSING
+ *   OPENING (worker started, problem opened) -> EVALUATING (one by one) -> CLOSING
  */
 #include "cli/eval/eval.h"
 #include "agents/search/search.h"
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/cache/use.h"
 #include "cli/eval/sweep.h"
-#include "cli/find/find.h"
 #include "cli/options/backends.h"
 #include "cli/options/command.h"
 #include "cli/print/display.h"
 #include "cli/print/print.h"
-#include "eval/candidate/candidate.h"
 #include "eval/lane/lane.h"
 #include "eval/problem/torch.h"
 #include "loop/loop.h"
@@ -28,13 +25,15 @@
 
 enum { OPENING, EVALUATING, CLOSING, STATES };
 static const char *const states[STATES] = {"opening", "evaluating", "closing"};
-enum { RECORD_MOST = 1 << 20, SOURCE_MOST = 1 << 20 };
+enum { RECORD_MOST = 1 << 20 };
 static const uint32_t moves[STATES] = {1u << EVALUATING | 1u << CLOSING, 1u << CLOSING, 0};
 
 struct eval {
     struct task task;
     const struct settings *settings;
-    const struct eval_kernel *kernel;
+    const struct eval_kernel *kernels, *kernel; /* all, and the one at hand */
+    size_t count, told;
+    bool named; /* one of several was printed */
     struct arena *arena;
     struct timer limit;
     struct lane *lane;
@@ -47,7 +46,7 @@ struct eval {
     struct err err;
 };
 
-static int eval_report(const struct eval *eval);
+static int eval_report(struct eval *eval);
 
 static void show(const struct eval *eval, const char *what, const char *goes_on)
 {
@@ -61,6 +60,50 @@ static void show_stage(struct eval *eval)
         return;
     eval->shown = eval->evaluate.stage;
     show(eval, stage_name(eval->shown), " ...");
+}
+
+static void tell(struct eval *eval)
+{
+    int code = eval_report(eval);
+    eval->code = code > eval->code ? code : eval->code;
+    eval->told++;
+    eval->reported = true;
+}
+
+/* The next that has no answer yet. */
+static enum task_result ask_next(struct eval *eval)
+{
+    for (; eval->told < eval->count; tell(eval)) {
+        const struct eval_kernel *kernel = eval->kernel = &eval->kernels[eval->told];
+        eval->ask = (struct cache_ask){.known = false};
+        if (kernel->cached)
+            cache_ask_eval(eval->settings, eval->arena, kernel->problem, kernel->name,
+                           kernel->source, kernel->tune, eval->open.answer, &eval->ask);
+        arena_free(eval->evaluate.arena);
+        eval->evaluate =
+            (struct lane_request){.op = LANE_EVALUATE,
+                                  .id = "eval",
+                                  .name = kernel->name,
+                                  .source = kernel->source,
+                                  .source_length = kernel->length,
+                                  .tune = kernel->tune,
+                                  .rival_name = kernel->rival_name,
+                                  .rival_source = kernel->rival_source,
+                                  .rival_tune = kernel->rival_tune,
+                                  .rival_length = kernel->rival_length,
+                                  .effort = effort_find(eval->settings->effort),
+                                  .until = kernel->print ? NULL : eval->settings->until,
+                                  .profile = eval->settings->profile,
+                                  .sanitize = eval->settings->sanitize,
+                                  .cachegrind = eval->settings->cachegrind};
+        if (!eval->ask.known) {
+            lane_submit(eval->lane, &eval->evaluate, &eval->task);
+            return TASK_WAIT;
+        }
+        eval->evaluate.evaluation = eval->ask.entry.evaluation;
+    }
+    task_move(&eval->task, CLOSING);
+    return TASK_AGAIN;
 }
 
 static enum task_result eval_open(struct eval *eval)
@@ -98,30 +141,8 @@ static enum task_result eval_open(struct eval *eval)
         task_move(&eval->task, failed ? CLOSING : EVALUATING);
         return TASK_AGAIN;
     }
-    const struct eval_kernel *kernel = eval->kernel;
-    if (kernel->cached)
-        cache_ask_eval(eval->settings, eval->arena, kernel->problem, kernel->name, kernel->source,
-                       kernel->tune, eval->open.answer, &eval->ask);
-    if (eval->ask.known) {
-        eval->evaluate.evaluation = eval->ask.entry.evaluation;
-        eval->code = eval_report(eval);
-        eval->reported = true;
-        task_move(&eval->task, CLOSING);
-        return TASK_AGAIN;
-    }
-    eval->evaluate = (struct lane_request){.op = LANE_EVALUATE,
-                                           .id = "eval",
-                                           .name = eval->kernel->name,
-                                           .source = eval->kernel->source,
-                                           .source_length = eval->kernel->length,
-                                           .tune = eval->kernel->tune,
-                                           .effort = effort_find(eval->settings->effort),
-                                           .profile = eval->settings->profile,
-                                           .sanitize = eval->settings->sanitize,
-                                           .cachegrind = eval->settings->cachegrind};
-    lane_submit(eval->lane, &eval->evaluate, &eval->task);
     task_move(&eval->task, EVALUATING);
-    return TASK_WAIT;
+    return ask_next(eval);
 }
 
 static enum task_result eval_step(struct task *task)
@@ -146,10 +167,11 @@ static enum task_result eval_step(struct task *task)
         if (!eval->evaluate.done)
             return TASK_WAIT;
         eval->err = eval->evaluate.err;
-        eval->code = eval_report(eval); /* before what takes its time to end */
-        if (!eval->err.code)
+        tell(eval); /* before what takes its time to end */
+        if (!eval->err.code) {
             cache_keep(eval->settings, &eval->ask, &eval->evaluate.evaluation);
-        eval->reported = true;
+            return ask_next(eval);
+        }
         task_move(task, CLOSING);
         return TASK_AGAIN;
     default:
@@ -160,33 +182,6 @@ static enum task_result eval_step(struct task *task)
 }
 
 static const struct task_type eval_type = {"eval", states, moves, STATES, eval_step, NULL};
-
-/* "BM=64,BN=128" -> {"BM": 64, "BN": 128}; ERR_USAGE on anything else. */
-static char *tune_json(const char *text, struct err *err)
-{
-    JSON_LOCAL(json, out, 4096);
-    json_object(&json);
-    char *copy = mem_strdup(text), *rest = copy;
-    int failed = 0;
-    for (char *item; !failed && (item = strsep(&rest, ","));) {
-        char *equals = strchr(item, '='), *end = NULL;
-        if (!equals || equals == item || !equals[1]) {
-            failed = err_set(err, ERR_USAGE, "--tune: expected NAME=NUMBER, not \"%s\"", item);
-            break;
-        }
-        *equals = '\0';
-        long long number = strtoll(equals + 1, &end, 10);
-        if (*end)
-            failed = err_set(err, ERR_USAGE, "--tune: %s: expected a whole number, not \"%s\"",
-                             item, equals + 1);
-        json_put_int(&json, item, number);
-    }
-    json_object_end(&json);
-    mem_free(copy);
-    if (failed)
-        return NULL;
-    return buf_take(&out);
-}
 
 /* One line: how the cache simulator sees it. */
 static void print_cachegrind(const char *text)
@@ -223,12 +218,14 @@ static void print_cached_json(const struct eval *eval)
     printf("%s,%s\n", buf_text(&head), buf_text(&record) + 1);
 }
 
-/* The reference by the name that a person has for it. */
+/* The reference, or the other kernel, by the name that a person has for it. */
 static struct evaluation as_told(const struct eval *eval)
 {
     struct evaluation told = eval->evaluate.evaluation;
     struct problem *problem = NULL;
     struct err ignored;
+    if (eval->kernel->rival && told.baseline && strcmp(told.baseline, "rival") == 0)
+        told.baseline = eval->kernel->rival;
     if (told.baseline && strcmp(told.baseline, "reference") == 0 &&
         problem_load_with(eval->kernel->problem, eval->settings->search.python, &problem,
                           &ignored) == 0 &&
@@ -259,7 +256,20 @@ static void print_text(const struct evaluation *told, const char *name)
     words_print(&words);
 }
 
-static int eval_report(const struct eval *eval)
+/* One of several: {"1 a.c": {...}, "2 b.c": {...}}, or a line above each one's. */
+static void print_which(struct eval *eval)
+{
+    JSON_LOCAL(json, text, 1 << 12);
+    const char *name = arena_printf(eval->arena, "%zu %s", eval->told + 1, eval->kernel->name);
+    json_text(&json, name);
+    if (eval->settings->json)
+        printf("%s%s:", eval->named ? "," : "{", buf_text(&text));
+    else
+        printf("%s%s\n", eval->named ? "\n" : "", name);
+    eval->named = true;
+}
+
+static int eval_report(struct eval *eval)
 {
     show(eval, "", "");
     if (eval->err.code)
@@ -268,6 +278,8 @@ static int eval_report(const struct eval *eval)
         return sweep_kernels(eval->sweep) > 0 ? EXIT_WIN : EXIT_NONE;
     const struct evaluation *evaluation = &eval->evaluate.evaluation;
     const struct evaluation told = as_told(eval);
+    if (eval->count > 1)
+        print_which(eval);
     if (eval->ask.known && !eval->settings->json)
         cache_say(&eval->ask.entry);
     if (eval->kernel->print)
@@ -284,12 +296,16 @@ static int eval_report(const struct eval *eval)
     fflush(stdout);
     if (evaluation->ours)
         return EXIT_ENVIRONMENT;
-    return evaluation->verdict == VERDICT_KERNEL ? EXIT_WIN : EXIT_NONE;
+    bool passed = evaluation->verdict == VERDICT_KERNEL ||
+                  (eval->settings->until && evaluation->verdict == VERDICT_DROPPED);
+    return passed ? EXIT_WIN : EXIT_NONE;
 }
 
 /* What is known of a candidate without a verdict; why there is none. */
-static int report_known(const struct eval *eval, const struct buf *words, const struct buf *json)
+static int report_known(struct eval *eval, const struct buf *words, const struct buf *json)
 {
+    if (eval->count > 1 && words->length > 0)
+        print_which(eval);
     if (words->length > 0 && eval->settings->json)
         printf("%s\n", buf_text(json));
     else
@@ -334,14 +350,7 @@ static int without_lane(struct eval *eval, struct arena *arena)
     return code;
 }
 
-int command_eval(const struct settings *settings, const char *const *arguments, size_t count)
-{
-    (void)count;
-    return eval_run(settings, arguments, NULL);
-}
-
-/* What runs it: the backend of the file's language, whatever a configuration says of others. */
-static struct settings settings_for(const struct settings *settings, const char *file)
+struct settings eval_settings_for(const struct settings *settings, const char *file)
 {
     struct settings chosen = *settings;
     const struct language *language = language_of_file(file);
@@ -350,11 +359,31 @@ static struct settings settings_for(const struct settings *settings, const char 
     return chosen;
 }
 
-int eval_kernel(const struct settings *given, const struct eval_kernel *kernel)
+static int without_lanes(struct eval *eval, struct arena *arena)
+{
+    const struct err failed = eval->err;
+    int worst = without_lane(eval, arena);
+    bool known = failed.code == ERR_ENVIRONMENT &&
+                 backends_find(eval->settings->search.backend)->compile_only != NULL;
+    for (eval->told++; known && eval->told < eval->count; eval->told++) {
+        eval->kernel = &eval->kernels[eval->told];
+        eval->err = failed;
+        int code = without_lane(eval, arena);
+        worst = code > worst ? code : worst;
+    }
+    return worst;
+}
+
+int eval_kernels(const struct settings *given, const struct eval_kernel *kernel, size_t count)
 {
     ARENA_LOCAL(arena);
-    const struct settings settings = settings_for(given, kernel->name);
-    struct eval eval = {.settings = &settings, .kernel = kernel, .arena = arena, .shown = STAGES};
+    const struct settings settings = eval_settings_for(given, kernel->name);
+    struct eval eval = {.settings = &settings,
+                        .kernels = kernel,
+                        .kernel = kernel,
+                        .count = count,
+                        .arena = arena,
+                        .shown = STAGES};
     if (settings.verbose)
         log_add_sink(log_sink_lines, stderr, LOG_DEBUG);
     else
@@ -367,7 +396,9 @@ int eval_kernel(const struct settings *given, const struct eval_kernel *kernel)
     if (kernel->within_ms > 0)
         timer_start(loop, &eval.limit, &eval.task, kernel->within_ms);
     loop_run(loop);
-    int code = eval.reported ? eval.code : without_lane(&eval, arena);
+    int code = eval.reported ? eval.code : without_lanes(&eval, arena);
+    if (eval.named && settings.json)
+        printf("}\n");
     if (eval.lane)
         lane_free(eval.lane);
     arena_free(eval.open.arena);
@@ -377,28 +408,7 @@ int eval_kernel(const struct settings *given, const struct eval_kernel *kernel)
     return code;
 }
 
-int eval_run(const struct settings *settings, const char *const *arguments, eval_printer *print)
+int eval_kernel(const struct settings *given, const struct eval_kernel *kernel)
 {
-    ARENA_LOCAL(arena);
-    BUF_LOCAL(source, SOURCE_MOST);
-    struct err err = {0};
-    const char *slash = strrchr(arguments[1], '/');
-    struct eval_kernel kernel = {.name = slash ? slash + 1 : arguments[1],
-                                 .print = print,
-                                 .cached = !print && settings->sweep < 0};
-    const char *backend = settings_for(settings, kernel.name).search.backend;
-    MEM_LOCAL char *tune = NULL;
-    if (find_problem(arena, arguments[0], backend, &kernel.problem, &err) ||
-        (settings->tune && !(tune = tune_json(settings->tune, &err))))
-        return command_fail(&err);
-    if (file_read(arguments[1], &source, &err) ||
-        candidate_check_text(kernel.name, buf_text(&source), source.length, &err)) {
-        (void)err_wrap(&err, "the candidate");
-        command_fail(&err);
-        return EXIT_USAGE;
-    }
-    kernel.source = buf_text(&source);
-    kernel.length = source.length;
-    kernel.tune = tune;
-    return eval_kernel(settings, &kernel);
+    return eval_kernels(given, kernel, 1);
 }

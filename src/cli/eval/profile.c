@@ -54,10 +54,10 @@ static void print(void *context, const struct evaluation *evaluation, const stru
 int command_profile(const struct settings *settings, const char *const *arguments, size_t count)
 {
     struct settings chosen = *settings;
-    (void)count;
     chosen.effort = "search"; /* all checks, and time enough for a place under the roofs */
     chosen.profile = true;
     chosen.sanitize = chosen.cachegrind = false;
     chosen.sweep = -1;
-    return eval_run(&chosen, arguments, print);
+    chosen.until = chosen.against = NULL;
+    return eval_run(&chosen, arguments, count, print);
 }

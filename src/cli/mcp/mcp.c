@@ -16,9 +16,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { APART_KEPT = MCP_CALLS_MOST, WAIT_S = 30, WAIT_MOST_S = 600, ANSWER_MOST = 8 << 20 };
+
 struct site {
     struct agent_tool_place place;
     struct results *results;
+    unsigned apart;               /* calls that were answered at once so far */
+    char *kept_apart[APART_KEPT]; /* what came of the last of them, JSON; NULL: not yet */
 };
 
 struct answer { /* of a call, in its arena */
@@ -50,6 +54,41 @@ static void templates(void *context, struct json *json)
 
 /* ---- calls ---- */
 
+static void begin_apart(struct site *site, struct mcp_call *call)
+{
+    call->apart = ++site->apart;
+    char **slot = &site->kept_apart[call->apart % APART_KEPT];
+    mem_free(*slot);
+    *slot = NULL;
+}
+
+/* "c3" -> 3; 0: no call that is or was apart, of those that are kept. */
+static unsigned apart_number(const struct site *site, const char *id)
+{
+    char *end = NULL;
+    unsigned long number = *id == 'c' ? strtoul(id + 1, &end, 10) : 0;
+    bool is = end && *end == '\0' && number >= 1 && number <= site->apart &&
+              number + APART_KEPT > site->apart;
+    return is ? (unsigned)number : 0;
+}
+
+static void begin_wait(const struct site *site, const struct value *arguments,
+                       struct mcp_call *call, struct answer *answer)
+{
+    const char *id = value_text(arguments, "call", "");
+    int64_t seconds = value_int(arguments, "seconds", WAIT_S);
+    call->awaits = apart_number(site, id);
+    call->ends = value_bool(arguments, "cancel", false);
+    call->timeout_ms = 1000 * (uint64_t)(seconds < 0             ? 0
+                                         : seconds > WAIT_MOST_S ? WAIT_MOST_S
+                                                                 : seconds);
+    if (!call->awaits)
+        answer->refusal = arena_printf(call->arena,
+                                       "no call \"%.40s\" was detached: evaluate, profile and "
+                                       "problem_check with detach say their id",
+                                       id);
+}
+
 /* What an agent said wrong is a result, so that it reads why and mends it. */
 static int begin_tool(struct site *site, const char *name, const struct value *arguments,
                       struct mcp_call *call, struct answer *answer, struct err *err)
@@ -64,10 +103,15 @@ static int begin_tool(struct site *site, const char *name, const struct value *a
         answer->refusal = arena_strdup(call->arena, err->message);
         return 0;
     }
-    if (answer->tool->ways & TOOL_KEPT)
+    if (answer->tool->ways & TOOL_WAITS)
+        begin_wait(site, arguments, call, answer);
+    if (!answer->tool->command[0])
         return 0;
     call->argv = words;
-    call->alone = answer->tool->ways & TOOL_MEASURES && !detach;
+    bool outlives = detach && answer->tool->ways & TOOL_DETACHES;
+    call->alone = answer->tool->ways & TOOL_MEASURES && !outlives;
+    if (detach && !outlives)
+        begin_apart(site, call);
     call->timeout_ms = answer->tool->limit_s * 1000;
     return 0;
 }
@@ -104,12 +148,55 @@ static int begin(void *context, const char *name, const struct value *arguments,
                         value_text(arguments, "wish", NULL), &answer->text, err);
 }
 
+static void put_apart(const char *id, const char *state, struct json *json)
+{
+    JSON_LOCAL(facts, text, 1 << 12);
+    json_object(&facts);
+    json_put_text(&facts, "call", id);
+    json_put_text(&facts, "state", state);
+    json_object_end(&facts);
+    results_say(buf_text(&text), json);
+}
+
+static void apart(void *context, const struct mcp_call *call, struct json *json)
+{
+    (void)context;
+    put_apart(arena_printf(call->arena, "c%u", call->apart),
+              "at work; the tool wait has the answer", json);
+}
+
+static void end_apart(struct site *site, struct mcp_call *call)
+{
+    JSON_LOCAL(json, text, ANSWER_MOST);
+    json_object(&json);
+    results_answer(site->results, call, &json);
+    json_object_end(&json);
+    site->kept_apart[call->apart % APART_KEPT] = buf_take(&text);
+}
+
+static void end_wait(const struct site *site, const struct mcp_call *call,
+                     const struct answer *answer, struct json *json)
+{
+    const char *kept = site->kept_apart[call->awaits % APART_KEPT];
+    struct value *members = NULL;
+    if (!kept)
+        put_apart(value_text(answer->arguments, "call", ""), call->how ? call->how : "at work",
+                  json);
+    else if (value_parse_json(call->arena, "answer", kept, strlen(kept), &members, NULL) == 0)
+        for (size_t i = 0; i < members->count; i++)
+            json_put_value(json, members->keys[i], members->items[i]);
+}
+
 static void end_tool(struct site *site, struct mcp_call *call, const struct answer *answer,
                      struct json *json)
 {
     struct err err = {0};
     if (answer->refusal) {
         results_refuse(answer->refusal, json);
+    } else if (call->apart) {
+        end_apart(site, call);
+    } else if (call->awaits) {
+        end_wait(site, call, answer, json);
     } else if (call->argv) {
         results_answer(site->results, call, json);
     } else if (results_more(site->results, value_text(answer->arguments, "result", ""),
@@ -202,6 +289,7 @@ int command_mcp(const struct settings *settings, const char *const *arguments, s
                                     .list = list,
                                     .templates = templates,
                                     .begin = begin,
+                                    .apart = apart,
                                     .end = end};
     umask(077);
     if (isatty(STDIN_FILENO))
@@ -213,6 +301,8 @@ int command_mcp(const struct settings *settings, const char *const *arguments, s
     mcp_server_free(server);
     loop_free(loop);
     results_free(site.results);
+    for (size_t i = 0; i < APART_KEPT; i++)
+        mem_free(site.kept_apart[i]);
     (void)!file_remove_tree(site.place.folder, &ignored);
     return 0;
 }

@@ -185,6 +185,13 @@ static void put_content(struct json *json, const char *text)
     json_array_end(json);
 }
 
+void results_say(const char *facts, struct json *json)
+{
+    put_content(json, facts);
+    json_put_raw(json, "structuredContent", facts);
+    json_put_bool(json, "isError", false);
+}
+
 void results_refuse(const char *message, struct json *json)
 {
     put_content(json, message);
@@ -320,8 +327,6 @@ int results_more(struct results *results, const char *id, const char *part, stru
         return err_set(err, ERR_USAGE,
                        "\"%.80s\" takes more than %d bytes: name a part of it (%.80s.KEY)", part,
                        PART_MOST, part);
-    put_content(json, buf_text(&text));
-    json_put_raw(json, "structuredContent", buf_text(&text));
-    json_put_bool(json, "isError", false);
+    results_say(buf_text(&text), json);
     return 0;
 }

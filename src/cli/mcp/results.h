@@ -12,6 +12,7 @@ void results_free(struct results *results);
 
 /* Members of a tool's result. */
 void results_answer(struct results *results, const struct mcp_call *call, struct json *json);
+void results_say(const char *facts, struct json *json);      /* an object as JSON */
 void results_refuse(const char *message, struct json *json); /* an error that the agent can mend */
 
 /* All of a part of one that was shortened. */

@@ -13,10 +13,12 @@
 enum agent_tool_ways {
     TOOL_READS = 1,    /* changes nothing */
     TOOL_MEASURES = 2, /* one at a time */
-    TOOL_DETACHES = 4, /* may go on without the client */
+    TOOL_DETACHES = 4, /* may go on without the client: a run */
     TOOL_KEPT = 8,     /* answers from what the server has kept: no child */
     TOOL_ATTEMPT = 16, /* for an agent that works on a run's candidate, and nobody else */
-    TOOL_BOTH = 32     /* for such an agent, too */
+    TOOL_BOTH = 32,    /* for such an agent, too */
+    TOOL_APART = 64,   /* may be answered before it has ended */
+    TOOL_WAITS = 128   /* for the answer of such a call: no child */
 };
 
 struct agent_tool {

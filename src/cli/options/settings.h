@@ -59,6 +59,8 @@ struct settings {
     const char *listen;  /* serve */
     /* eval */
     const char *tune, *effort; /* "BM=64,BN=128"; "full" | "search" | "final" */
+    const char *until;         /* "compile" | "check"; NULL: all of it */
+    const char *against;       /* a file or a candidate's id; NULL: the baseline */
     int64_t sweep;
     int64_t max_evaluations; /* tune */
     bool profile, sanitize, cachegrind;

@@ -12,7 +12,8 @@ enum verdict {
     VERDICT_KERNEL,   /* passed every check */
     VERDICT_REJECTED, /* ran, and was wrong, or broke a rule */
     VERDICT_FAILED,   /* did not compile, crashed, hung, or something of ours broke */
-    VERDICT_DROPPED   /* far behind, and checked at the main shape alone: no kernel */
+    VERDICT_DROPPED   /* far behind, and checked at the main shape alone, or no more was asked for:
+                         no kernel */
 };
 
 enum stage {

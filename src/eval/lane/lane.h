@@ -50,6 +50,8 @@ struct lane_request {
     size_t source_length;
     const char *tune; /* JSON object of numbers, or NULL: every parameter's first */
     enum effort effort;
+    const char
+        *until; /* "compile" or "check": nothing behind that stage, VERDICT_DROPPED; or NULL */
     bool profile, sanitize, cachegrind, bare; /* bare: of a problem's check, beside others */
     double best_ns;
     bool of_run; /* what the lane has measured since with this word counts as best_ns does */

@@ -62,6 +62,8 @@ static void put_evaluate(struct json *json, const struct lane_request *request)
     json_put_text(json, "effort", efforts[request->effort]);
     json_put_bool(json, "profile", request->profile);
     json_put_bool(json, "sanitize", request->sanitize);
+    if (request->until != NULL)
+        json_put_text(json, "until", request->until);
     if (request->cachegrind)
         json_put_bool(json, "cachegrind", true);
     json_put_real(json, "best_ns", request->best_ns);

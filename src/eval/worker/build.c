@@ -46,6 +46,31 @@ static int read_rival(struct evaluate *evaluate, const struct value *rival, stru
     return 0;
 }
 
+/* Nothing that is for timed kernels alone begins. */
+static void read_until(struct evaluate *evaluate)
+{
+    const char *until = value_text(evaluate->document, "until", "");
+    evaluate->until = strcmp(until, "compile") == 0 ? STAGE_COMPILE
+                      : strcmp(until, "check") == 0 ? STAGE_CHECK
+                                                    : STAGES;
+    if (evaluate->until != STAGES)
+        evaluate->measure.profile = evaluate->measure.sanitizes = evaluate->sanitize = false;
+}
+
+bool evaluate_stops(struct evaluate *evaluate, enum stage stage)
+{
+    static const char *const reasons[STAGES] = {
+        [STAGE_COMPILE] = "compiles; not checked, as asked",
+        [STAGE_CHECK] = "passed every check before the timing; not timed, as asked"};
+    if (evaluate->until != stage || evaluate->evaluation.reason[0] != '\0')
+        return false;
+    evaluate->evaluation.verdict = VERDICT_DROPPED;
+    evaluate->evaluation.dropped = true; /* nobody is told it later in place of a whole one */
+    evaluate->evaluation.stage = stage;
+    evaluate->evaluation.reason = reasons[stage];
+    return true;
+}
+
 int evaluate_read(struct evaluate *evaluate)
 {
     const struct value *document = evaluate->document;
@@ -81,6 +106,7 @@ int evaluate_read(struct evaluate *evaluate)
     evaluate->sanitize =
         value_bool(document, "sanitize", false) || evaluate->measure.effort == EFFORT_FINAL;
     evaluate->measure.sanitizes = evaluate->sanitize || evaluate->measure.effort == EFFORT_FULL;
+    read_until(evaluate);
     evaluation_begin(evaluation, evaluate->candidate, &evaluate->tune, evaluate->request.arena);
     evaluation->device = device;
     evaluation->versions = session_versions(worker->session);

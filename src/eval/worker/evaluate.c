@@ -189,7 +189,7 @@ static enum task_result step_compiling(struct evaluate *evaluate)
     slots_release(&evaluate->compiler_slot);
     if (evaluate->request.task.cancel_requested)
         return cancelled(evaluate);
-    if (!compiled)
+    if (!compiled || evaluate_stops(evaluate, STAGE_COMPILE))
         return evaluate_answer(evaluate);
     task_move(&evaluate->request.task, WAITING);
     return TASK_AGAIN;
@@ -336,7 +336,8 @@ static enum task_result step_checking(struct evaluate *evaluate)
         return TASK_WAIT;
     turn_end(&evaluate->turn);
     slots_release(&evaluate->core_slot);
-    task_move(task, is_passing(evaluate) && !task->cancel_requested ? TIMING : FINISHING);
+    bool ends = evaluate_stops(evaluate, STAGE_CHECK) || !is_passing(evaluate);
+    task_move(task, ends || task->cancel_requested ? FINISHING : TIMING);
     evaluate->work.done = false;
     return TASK_AGAIN;
 }

@@ -31,11 +31,12 @@ struct evaluate {
     struct names rival_tune;
     struct rival_kernel rival_spec;
     bool profile, sanitize, cachegrind;
-    bool of_run;    /* far behind is also who is so of what this session has shown of the run */
-    bool late;      /* it is to be looked at first */
-    bool narrow;    /* and for that is built for the main shape alone */
-    double behind;  /* how many times as long as a kernel ends it there */
-    double look_ns; /* fastest of a look at it; 0: there was none */
+    enum stage until; /* nothing behind this stage is wanted; STAGES: all is */
+    bool of_run;      /* far behind is also who is so of what this session has shown of the run */
+    bool late;        /* it is to be looked at first */
+    bool narrow;      /* and for that is built for the main shape alone */
+    double behind;    /* how many times as long as a kernel ends it there */
+    double look_ns;   /* fastest of a look at it; 0: there was none */
     double to_beat_ns, seen_ns; /* what the look is told, and tells */
     struct evaluation looked;
     bool parked; /* somebody is to complete its task */
@@ -73,6 +74,9 @@ void evaluate_unpark(struct evaluate *evaluate);
 void evaluate_unpark_all(struct worker *worker); /* something has become known */
 
 /* --- build.c --- */
+
+/* It has passed `stage`, and no more was asked for: it has its verdict, which is no kernel's. */
+bool evaluate_stops(struct evaluate *evaluate, enum stage stage);
 
 /* A compile with several processes has as many cores: whoever came first is done first, and not all
  * at the same time, late. */
