@@ -6,6 +6,7 @@ install(TARGETS twagent RUNTIME_DEPENDENCY_SET libraries DESTINATION ${CMAKE_INS
 install(DIRECTORY problems templates libexec rag DESTINATION ${data} PATTERN "__pycache__" EXCLUDE)
 install(DIRECTORY tests/adversarial DESTINATION ${data}/tests)
 install(FILES models.yaml DESTINATION ${data})
+install(FILES docs/problem-format.md DESTINATION ${data}/docs) # `twagent mcp` shows it
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
 

@@ -70,7 +70,7 @@ static bool internal_dispatch(int argc, char **argv, int *code)
     } internals[] = {{"worker", worker},          {"runner", runner},
                      {"sandbox", sandbox_main},   {"keep", keep_main},
                      {"detached", detached_main}, {"both", both_main},
-                     {"attempt", attempt_main}};
+                     {"attempt", attempt_main},   {"document", document_main}};
     int (*run)(int argc, char **argv) = NULL;
     for (size_t i = 0; argc >= 2 && i < sizeof internals / sizeof internals[0]; i++)
         if (strcmp(argv[1], internals[i].name) == 0)

@@ -10,6 +10,9 @@ WORK, FAILED, SKIPPED = os.path.join(HERE, "work"), [], []
 os.makedirs(WORK)
 ENV = dict(os.environ, TWAGENT_STORE=HERE + "/store", XDG_CONFIG_HOME=HERE, XDG_CACHE_HOME=HERE, TMPDIR=HERE,
            TWAGENT_LOCKS=HERE + "/locks", HOME=HERE)
+os.makedirs(HERE + "/twagent")
+with open(HERE + "/twagent/config.yaml", "w") as settings:  # what is looked at is what is said, not how precise it is
+    settings.write("time-budget: 40ms\n")
 MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 
 
@@ -102,17 +105,27 @@ def protocol():
     check("every conversation has room for them", size < 10240, size)
     names = [t["name"] for t in tools]
     wanted = ("problems problem_check problem_new evaluate profile tune docs_search lessons history best show diff "
-              "emit run status stop device").split()
+              "emit run status stop device prove resume wait").split()
     check("the tools", all(name in names for name in wanted), names)
     listed = server.ask("resources/list")["result"]["resources"]
     for resource in listed:
         read = server.ask("resources/read", {"uri": resource["uri"]})
-        check(resource["uri"], len(read["result"]["contents"][0]["text"]) > 100, read)
-    check("templates", server.ask("resources/templates/list")["result"]["resourceTemplates"])
+        text = read["result"]["contents"][0]["text"]
+        check(resource["uri"], len(text) > 100 and ("{{" not in text or "/formats/" not in resource["uri"]), read)
+    uris = [resource["uri"] for resource in listed]
+    check("a format for each language", all(f"twagent://formats/{name}" in uris for name in
+                                            ("cpu", "cuda", "triton", "webgpu", "spec")), uris)
+    check("templates", len(server.ask("resources/templates/list")["result"]["resourceTemplates"]) == 2)
+    for language, signature in (("cpu", "void kernel(const float *X, float *Y, int64_t M, int64_t N)"),
+                                ("cuda", "const float *X, float *Y, long long M, long long N"),
+                                ("triton", "X: float32 pointer"), ("webgpu", "X: array<f32>")):
+        read = server.ask("resources/read", {"uri": f"twagent://formats/{language}/softmax"})
+        check(f"softmax's signature for {language}", signature in read["result"]["contents"][0]["text"], read)
     check("prompts", server.ask("prompts/list")["result"]["prompts"][0]["name"] == "make_faster")
     prompt = server.ask("prompts/get", {"name": "make_faster", "arguments": {"problem": "softmax"}})["result"]
     said = prompt["messages"][0]["content"]["text"]
-    check("the prompt has the definition and the format", "ref_impl.py" in said and "signature" in said, said)
+    check("the prompt has the definition and the format", "ref_impl.py" in said and
+          "void kernel(const float *X, float *Y" in said and "{{" not in said, said)
     check("it ends with its client", server.leave() == 0)
 
 
@@ -153,7 +166,9 @@ def hostile():
     server.send(half[20:] + b"\n")
     check("a line in two parts", server.answer("half")["result"] == {})
     for uri in ("twagent://problems/../templates/agent", "twagent://guides/..", "file:///etc/passwd",
-                "twagent://formats/cpu.txt", "twagent://problems/", "twagent://", "", "twagent://reports/-o", "x" * 9999):
+                "twagent://formats/cpu.txt", "twagent://formats/cpu/", "twagent://formats/cpu/../x",
+                "twagent://formats/cpu/%2e%2e/x", "twagent://formats/cpu/%00", "twagent://formats/cpu/%5", "twagent://formats/no/softmax",
+                "twagent://formats/cpu/no-such", "twagent://problems/", "twagent://", "", "twagent://reports/-o", "x" * 9999):
         answer = server.ask("resources/read", {"uri": uri})
         check(f"no resource {uri[:40]}", answer["error"]["code"] == -32602, answer)
     os.symlink("/etc", WORK + "/out")
@@ -165,6 +180,14 @@ def hostile():
             ("evaluate", {"problem": "softmax", "file": "none.c"}, "there is no"),
             ("evaluate", {"problem": "/etc/x.py", "source": "int x;"}, "there is no"),
             ("evaluate", {"problem": "softmax", "source": "int x;", "file": "a.c"}, "one of"),
+            ("evaluate", {"problem": "softmax", "source": "int x;", "sources": ["int x;"]}, "one of"),
+            ("evaluate", {"problem": "softmax", "sources": []}, "list"),
+            ("evaluate", {"problem": "softmax", "sources": ["int x;"] * 7}, "list"),
+            ("evaluate", {"problem": "softmax", "files": ["../beside.c"]}, "folder"),
+            ("evaluate", {"problem": "softmax", "source": "int x;", "against": "../beside.c"}, "folder"),
+            ("evaluate", {"problem": "softmax", "source": "int x;", "against": "out/passwd"}, "folder"),
+            ("wait", {"call": "c1"}, "no call"), ("wait", {"call": "--help"}, "letters"),
+            ("wait", {"call": "c1", "seconds": "x"}, "whole number"),
             ("evaluate", {"problem": "softmax"}, "source"),
             ("evaluate", {"problem": "softmax", "source": "int x;", "name": "../k.c"}, "name"),
             ("evaluate", {"problem": "softmax", "source": "x" * (2 << 20)}, "shorter"),
@@ -239,7 +262,16 @@ def leave_midway(server):
         time.sleep(0.02)
     check("a cancelled call is not answered", server.ask("ping", meta=None).get("result") == {})
     check("nor later", not {first, second} & set(server.answers), server.answers)
-    server.start("tools/call", slow)
+    slow["arguments"]["detach"] = True
+    apart = [server.tool(slow["name"], **slow["arguments"])["structuredContent"]["call"] for _ in "ab"]
+    while not server.children():
+        time.sleep(0.02)
+    for call in reversed(apart):
+        ended = server.tool("wait", call=call, cancel=True)
+        check("a detached call is cancelled", ended.get("isError"), ended)
+    while server.children():
+        time.sleep(0.02)
+    server.tool(slow["name"], **slow["arguments"])
     while not server.children():
         time.sleep(0.02)
     left = server.children()
@@ -248,10 +280,62 @@ def leave_midway(server):
     check("its sources are gone", not any(n.startswith("twagent-mcp") for n in os.listdir(HERE)), os.listdir(HERE))
 
 
+PLAIN = "void kernel(const float *A, const float *X, const float *B, float *Y, int64_t M, int64_t N)\n{\n" \
+        "    for (int64_t i = 0; i < M * N; i++)\n        Y[i] = A[i] * X[i] + B[i % N];\n}\n"
+
+
+def own():
+    """A kernel of one's own: looked at before it is timed, compared, kept, taken on by its id."""
+    server = Server()
+    server.tool("problem_new", folder="own")
+    with open(WORK + "/own/spec.yaml") as file:
+        spec = file.read().replace("1024", "64")
+    with open(WORK + "/own/spec.yaml", "w") as file:
+        file.write(spec)
+    read = server.ask("resources/read", {"uri": "twagent://formats/cpu/own"})
+    check("its signature", PLAIN.split("\n")[0] in read["result"]["contents"][0]["text"], read)
+    wrong = PLAIN.replace("+ B", "- B")
+    for until, stage in (("compile", "compile"), ("check", "check")):
+        found = server.tool("evaluate", problem="own", source=PLAIN, until=until)["structuredContent"]
+        check(f"no further than {until}", (found["verdict"], found["stage"]) == ("dropped", stage), found)
+    found = server.tool("evaluate", problem="own", sources=[PLAIN, wrong, "int x;"], until="check")
+    verdicts = {key: item["verdict"] for key, item in found["structuredContent"].items() if isinstance(item, dict) and "verdict" in item}
+    check("three in one call", list(verdicts.items()) == [("1 kernel.c", "dropped"), ("2 kernel.c", "rejected"),
+                                                          ("3 kernel.c", "failed")], found)
+    begun = server.tool("evaluate", problem="own", source=PLAIN, detach=True)["structuredContent"]
+    number = server.start("tools/call", {"name": "wait", "arguments": {"call": begun["call"], "seconds": 600}})
+    now = server.tool("wait", call=begun["call"], seconds=0)
+    check("what it does now, or came of it", "state" in now["structuredContent"] or
+          now["structuredContent"]["verdict"] == "kernel", now)
+    answer = server.answer(number)["result"]
+    check("what came of it", answer["structuredContent"]["verdict"] == "kernel" and
+          text_of(answer).startswith("kernel"), answer)
+    check("it is kept", server.tool("wait", call=begun["call"]) == answer, answer)
+    kept = server.tool("prove", problem="own", source=PLAIN)["structuredContent"]
+    check("a kernel of one's own has an id", kept["run"]["best"] == "r1-c1", kept)
+    best = server.tool("best", problem="own")
+    check("which best takes", "r1-c1" in text_of(best), best)
+    shown = server.tool("show", id="r1-c1", source=True)
+    check("and show", "Y[i] = A[i] * X[i] + B[i % N];" in str(shown), shown)
+    check("and diff", not server.tool("diff", id="r1-c1", other="r1-c1").get("isError"))
+    emitted = server.tool("emit", id="r1-c1", folder="package")
+    check("and emit", not emitted.get("isError") and os.path.isdir(WORK + "/package"), emitted)
+    found = server.tool("evaluate", problem="own", source=PLAIN, against="r1-c1", effort="search")
+    check("and evaluate, against it", found["structuredContent"].get("baseline") == "rival", found)
+    begun = server.tool("tune", problem="own", id="r1-c1", max_evaluations=1, detach=True)
+    check("and tune, which detaches", begun.get("structuredContent", {}).get("run") == "r2", begun)
+    server.tool("stop")
+    while server.tool("status")["structuredContent"].get("live"):
+        time.sleep(0.1)
+    went_on = server.tool("resume", run="r1", budget_evaluations=2)
+    check("a run goes on", went_on.get("structuredContent", {}).get("run", {}).get("id") == "r1", went_on)
+    server.leave()
+
+
 def detached():
     server = Server()
     begun = server.tool("run", problem="softmax", detach=True, budget_time="10m")
-    check("a run began", not begun.get("isError"), begun)
+    check("a run began, and its id is said", begun.get("structuredContent", {}).get("run") == "r1", begun)
     check("it is let go", server.leave() == 0)
     server = Server()
     status = server.tool("status")
@@ -284,7 +368,7 @@ def skill():
     check("nothing is written over", subprocess.run(command, env=ENV, capture_output=True).returncode == 2)
 
 
-for part in (protocol, hostile, work, detached, skill, sdk):
+for part in (protocol, hostile, work, own, detached, skill, sdk):
     if len(sys.argv) < 3 or part.__name__ in sys.argv[2:]:
         part()
 subprocess.run(["rm", "-rf", HERE])

@@ -81,28 +81,34 @@ static void put_idea(const struct material *material, size_t most, struct buf *o
              why ? "\n" : "");
 }
 
-static void put_format(const struct material *material, size_t most, struct buf *out)
+void prompt_format(const struct prompts *prompts, const struct problem *problem,
+                   const struct language *wanted, struct buf *out)
 {
-    (void)most;
     BUF_LOCAL(signature, 1 << 16);
-    const struct prompts *prompts = material->prompts;
     const struct language *const *languages = prompts->target->languages;
     const struct language *language = languages[0];
     size_t at = 0;
     for (size_t i = 0; languages[i] != NULL; i++)
-        if (languages[i] == material->context->language)
+        if (languages[i] == wanted)
             language = languages[at = i];
     assert(language != NULL);
     if (language->own_blocks)
-        prompt_bindings(material->context->problem, &signature);
+        prompt_bindings(problem, &signature);
     else if (language->fixes_block)
-        prompt_parameters(material->context->problem, &signature);
+        prompt_parameters(problem, &signature);
     else if (language->plan)
-        prompt_arguments(material->context->problem, &signature);
+        prompt_arguments(problem, &signature);
     else
-        prompt_signature(material->context->problem, &signature);
+        prompt_signature(problem, &signature);
     const struct slot_text text = {"signature", buf_text(&signature)};
     template_render(prompts->formats[at], &text, 1, out);
+}
+
+static void put_format(const struct material *material, size_t most, struct buf *out)
+{
+    (void)most;
+    const struct prompt_context *context = material->context;
+    prompt_format(material->prompts, context->problem, context->language, out);
 }
 
 static void put_count(const struct material *material, size_t most, struct buf *out)

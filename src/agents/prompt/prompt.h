@@ -89,6 +89,9 @@ void prompt_repair(const struct prompts *prompts, const struct prompt_context *c
                    const struct idea *idea, const char *source, const char *failure,
                    const char *diagnostics, const char *mended, unsigned shrink, struct buf *out);
 
+/* How a candidate for the problem is written in the language (NULL: the backend's first). */
+void prompt_format(const struct prompts *prompts, const struct problem *problem,
+                   const struct language *language, struct buf *out);
 /* "void kernel(const float *A, float *C, int64_t M)": inputs, outputs, workspaces, dims. */
 void prompt_signature(const struct problem *problem, struct buf *out);
 /* "const float *A, float *C, long long M": what a launch's `args` may name, as CUDA spells it. */

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "cli/mcp/names.h"
 #include "cli/options/settings.h"
 
 #include <ctype.h>
@@ -15,197 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WORDS_MOST = 40, WORD_MOST = 4096, SOURCE_MOST = 1 << 20, NAME_MOST = 64 };
-
-/* ---- the arguments that are no options ---- */
-
-enum argument_kind {
-    A_PROBLEM, /* a shipped name, or a path in the folder */
-    A_KERNEL,  /* `source`, or `file` */
-    A_TUNED,   /* the same, or a candidate's `id`; none: the starts */
-    A_ID,
-    A_FOLDER, /* a path in the folder, to be made */
-    A_WORDS
-};
-
-static const struct positional {
-    const char *name;
-    enum argument_kind kind;
-    const char *help;
-} positionals[] = {
-    {"problem", A_PROBLEM,
-     "a shipped one's name, or the path of a folder, spec.yaml or PyTorch file; "
-     "matmul@M=256,K=64: another size"},
-    {"kernel", A_KERNEL, NULL},
-    {"tuned", A_TUNED, NULL},
-    {"id", A_ID,
-     "of a candidate (r3-c17), idea (r3-i12) or run (r3); for a kernel also a problem: its best"},
-    {"other", A_ID, "another candidate's id"},
-    {"run", A_ID, "a run's id (r3)"},
-    {"folder", A_FOLDER, "a new folder's path"},
-    {"words", A_WORDS, "what to look for"},
-    {"result", A_ID, "its id, as `more` says"},
-    {"part", A_ID, "a name in more.parts"},
-};
-
-static const struct positional *positional_find(const char *name, size_t length)
-{
-    for (size_t i = 0; i < sizeof positionals / sizeof positionals[0]; i++)
-        if (strlen(positionals[i].name) == length &&
-            strncmp(positionals[i].name, name, length) == 0)
-            return &positionals[i];
-    return NULL;
-}
-
-/* The next name in a list; false at its end. */
-static bool next_name(const char **at, const char **name, size_t *length, bool *optional)
-{
-    *at += strspn(*at, " ");
-    *name = *at;
-    *length = strcspn(*at, " ?");
-    *at += *length;
-    *optional = **at == '?';
-    *at += *optional;
-    return *length > 0;
-}
-
-static const struct option *option_of(const struct agent_tool *tool, const char *name,
-                                      size_t length)
-{
-    for (size_t i = 0; i < settings_table.count; i++) {
-        const struct option *option = &settings_table.options[i];
-        if (option->commands & tool->bit && strlen(option->name) == length &&
-            strncmp(option->name, name, length) == 0)
-            return option;
-    }
-    return NULL;
-}
-
-/* "budget-time" -> "budget_time" */
-static const char *argument_name(const struct option *option, char name[NAME_MOST])
-{
-    snprintf(name, NAME_MOST, "%s", option->name);
-    for (char *at = name; *at; at++)
-        *at = *at == '-' ? '_' : *at;
-    return name;
-}
-
-/* ---- the schema ---- */
-
-static void put_property(struct json *json, const char *name, const char *type, const char *help)
-{
-    json_put_object(json, name);
-    json_put_text(json, "type", type);
-    if (help != NULL)
-        json_put_text(json, "description", help);
-}
-
-static void put_source(struct json *json, bool id)
-{
-    put_property(json, "source", "string", "its text");
-    json_object_end(json);
-    put_property(json, "name", "string",
-                 "with source: kernel.c (where absent), kernel.cc, kernel.cu: the language");
-    json_object_end(json);
-    put_property(json, "file", "string", "or a file's path");
-    json_object_end(json);
-    if (!id)
-        return;
-    put_property(json, "id", "string", "or a candidate's id (r3-c17)");
-    json_object_end(json);
-}
-
-static void put_choices(struct json *json, const char *choices)
-{
-    json_put_array(json, "enum");
-    while (*choices) {
-        size_t length = strcspn(choices, "|");
-        json_text_n(json, choices, length);
-        choices += length + (choices[length] == '|');
-    }
-    json_array_end(json);
-}
-
-/* What `--help` has the room for, and who calls tools has not. */
-static const char *help_of(const struct option *option)
-{
-    static const struct {
-        const char *name, *help;
-    } brief[] = {
-        {"tune", "numbers of its tune parameters (each one's first)"},
-        {"effort", "final: as a champion"},
-        {"baseline", "reference, or one of the problem's"},
-        {"sanitize", "also under sanitizers (with effort final always)"},
-        {"max-evaluations", "of points"},
-        {"budget-time", "wall time: 90s, 10m, 8h"},
-        {"budget-evaluations", NULL},
-        {"budget-usd", "most that models may cost"},
-        {"rounds", NULL},
-        {"target", "end when so many times faster"},
-        {"strategy", NULL},
-        {"stable", "right and not slower at other sizes, too"},
-        {"backend", NULL},
-        {"to", "pytorch: CUDA; numpy, c: CPU; web: WGSL"},
-        {"source", "return its source"},
-        {"limit", "most passages"},
-        {"tag", "only documents marked so"},
-        {"family", "of problems"},
-        {"wins", "only what was faster"},
-        {"last", "the latest so many"},
-    };
-    for (size_t i = 0; i < sizeof brief / sizeof brief[0]; i++)
-        if (strcmp(option->name, brief[i].name) == 0)
-            return brief[i].help;
-    return option->help;
-}
-
-static void put_option(struct json *json, const struct option *option)
-{
-    static const char *const types[] = {"boolean", "integer", "number", "string", "string",
-                                        "string",  "string",  "string", "number"};
-    char name[NAME_MOST];
-    put_property(json, argument_name(option, name), types[option->type], help_of(option));
-    if (option->type == OPTION_CHOICE || option->type == OPTION_ENUM)
-        put_choices(json, option->choices);
-    json_object_end(json);
-}
-
-void arguments_schema(const struct agent_tool *tool, struct json *json)
-{
-    const char *at = tool->positionals, *name;
-    size_t length;
-    bool optional;
-    JSON_LOCAL(needed, required, 1024);
-    json_array(&needed);
-    json_object(json);
-    json_put_text(json, "type", "object");
-    json_put_object(json, "properties");
-    while (next_name(&at, &name, &length, &optional)) {
-        const struct positional *positional = positional_find(name, length);
-        if (positional->kind == A_KERNEL || positional->kind == A_TUNED) {
-            put_source(json, positional->kind == A_TUNED);
-            continue;
-        }
-        put_property(json, positional->name, "string", positional->help);
-        json_object_end(json);
-        if (!optional)
-            json_text(&needed, positional->name);
-    }
-    for (at = tool->options; next_name(&at, &name, &length, &optional);)
-        put_option(json, option_of(tool, name, length));
-    if (tool->ways & TOOL_DETACHES) {
-        put_property(json, "detach", "boolean",
-                     "return at once, with the run's id: see status, stop");
-        json_object_end(json);
-    }
-    json_object_end(json);
-    json_array_end(&needed);
-    if (required.length > 2)
-        json_put_raw(json, "required", buf_text(&required));
-    json_object_end(json);
-}
-
-/* ---- from arguments to words ---- */
+enum { SEVERAL_MOST = 6, WORDS_MOST = 40, WORD_MOST = 4096, SOURCE_MOST = 1 << 20 };
 
 struct reading {
     const struct agent_tool *tool;
@@ -223,9 +34,9 @@ static int refuse(struct reading *reading, const char *name, const char *expecte
 }
 
 /* NULL with the error where it is no text, or one that no word can be. */
-static const char *read_text(struct reading *reading, const char *name, size_t most)
+static const char *text_of(struct reading *reading, const char *name, const struct value *value,
+                           size_t most)
 {
-    const struct value *value = value_get(reading->map, name);
     if (!value || value->kind != VALUE_TEXT || value->length == 0 || value->length > most ||
         strlen(value->text) != value->length) {
         (void)refuse(reading, name,
@@ -235,6 +46,11 @@ static const char *read_text(struct reading *reading, const char *name, size_t m
         return NULL;
     }
     return value->text;
+}
+
+static const char *read_text(struct reading *reading, const char *name, size_t most)
+{
+    return text_of(reading, name, value_get(reading->map, name), most);
 }
 
 /* What is there, or (fresh) the folder in which it will be, is in the client's own folder: links
@@ -282,11 +98,8 @@ static bool is_name(const char *text)
 
 /* Without a "/" it is a shipped one's name or a file beside us; "@SIZE" is looked at by who loads
  * it. */
-static const char *read_problem(struct reading *reading, const char *name)
+static const char *problem_of(struct reading *reading, const char *name, const char *text)
 {
-    const char *text = read_text(reading, name, WORD_MOST);
-    if (!text)
-        return NULL;
     const char *at = strrchr(text, '@');
     size_t length = at ? (size_t)(at - text) : strlen(text);
     const char *path = arena_strndup(reading->arena, text, length);
@@ -294,6 +107,20 @@ static const char *read_problem(struct reading *reading, const char *name)
         return text;
     path = read_path(reading, name, path, false);
     return path ? arena_printf(reading->arena, "%s%s", path, at ? at : "") : NULL;
+}
+
+static const char *read_problem(struct reading *reading, const char *name)
+{
+    const char *text = read_text(reading, name, WORD_MOST);
+    return text ? problem_of(reading, name, text) : NULL;
+}
+
+int agent_tool_problem(const struct agent_tool_place *place, const char *text, struct arena *arena,
+                       const char **word, struct err *err)
+{
+    struct reading reading = {.place = place, .arena = arena, .err = err};
+    *word = problem_of(&reading, "problem", text);
+    return *word ? 0 : -1;
 }
 
 /* Its name can be guessed, and the folder that it is in may be everybody's. */
@@ -328,17 +155,45 @@ static const char *keep_source(struct reading *reading, const char *text)
     return file_write(path, text, strlen(text), reading->err) == 0 ? path : NULL;
 }
 
-/* NULL without an error: none of them was said. */
-static const char *read_kernel(struct reading *reading, bool may_be_id)
+/* All words but the last; that one is returned. NULL with the error. */
+static const char *read_several(struct reading *reading, const char *name, bool texts)
 {
+    const struct value *list = value_get(reading->map, name);
+    const char *word = NULL;
+    if (list->kind != VALUE_LIST || list->count == 0 || list->count > SEVERAL_MOST) {
+        (void)refuse(reading, name, "a list of 1 to 6 texts");
+        return NULL;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        const struct value *item = list->items[i];
+        const char *text = text_of(reading, name, item, texts ? SOURCE_MOST : WORD_MOST);
+        if (!text)
+            return NULL;
+        if (word)
+            reading->words[reading->count++] = word;
+        word = texts ? keep_source(reading, text) : read_path(reading, name, text, false);
+        if (!word)
+            return NULL;
+    }
+    return word;
+}
+
+/* NULL without an error: none of them was said. */
+static const char *read_kernel(struct reading *reading, enum argument_kind kind)
+{
+    bool may_be_id = kind == A_TUNED;
+    bool sources = kind == A_KERNELS && value_get(reading->map, "sources");
+    bool files = kind == A_KERNELS && value_get(reading->map, "files");
     bool source = value_get(reading->map, "source") != NULL;
     bool file = value_get(reading->map, "file") != NULL;
     bool id = may_be_id && value_get(reading->map, "id");
     const char *text;
-    if (source + file + id > 1) {
-        (void)refuse(reading, "source", "one of source, file and id");
+    if (source + file + id + sources + files > 1) {
+        (void)refuse(reading, "source", "one of source, file and id, or of sources and files");
         return NULL;
     }
+    if (sources || files)
+        return read_several(reading, sources ? "sources" : "files", sources);
     if (source)
         return (text = read_text(reading, "source", SOURCE_MOST)) ? keep_source(reading, text)
                                                                   : NULL;
@@ -363,6 +218,16 @@ static const char *read_id(struct reading *reading, const char *name)
     return text;
 }
 
+static const char *read_own(struct reading *reading, const struct positional *positional)
+{
+    bool number = positional->kind == A_NUMBER;
+    const struct value *value = value_get(reading->map, positional->name);
+    if (value->kind == (number ? VALUE_INT : VALUE_BOOL))
+        return "";
+    (void)refuse(reading, positional->name, number ? "a whole number" : "true or false");
+    return NULL;
+}
+
 static const char *read_positional(struct reading *reading, const struct positional *positional)
 {
     const char *text;
@@ -370,8 +235,12 @@ static const char *read_positional(struct reading *reading, const struct positio
     case A_PROBLEM:
         return read_problem(reading, positional->name);
     case A_KERNEL:
+    case A_KERNELS:
     case A_TUNED:
-        return read_kernel(reading, positional->kind == A_TUNED);
+        return read_kernel(reading, positional->kind);
+    case A_NUMBER:
+    case A_FLAG:
+        return read_own(reading, positional);
     case A_ID:
         return read_id(reading, positional->name);
     case A_FOLDER:
@@ -389,6 +258,9 @@ static const char *read_option(struct reading *reading, const struct option *opt
                                const char *name, const struct value *value)
 {
     const char *text = value->kind == VALUE_TEXT ? read_text(reading, name, WORD_MOST) : NULL;
+    if (text && strcmp(name, "against") == 0 && (!is_name(text) || file_exists(text)) &&
+        !(text = read_path(reading, name, text, false)))
+        return NULL; /* no id, but a file: one of the client's own */
     switch (option->type) {
     case OPTION_BOOL:
         if (value->kind == VALUE_BOOL)
@@ -446,8 +318,8 @@ static int read_positionals(struct reading *reading)
         reading->words[reading->count++] = reading->tool->command[1];
     while (next_name(&at, &name, &length, &optional)) {
         const struct positional *positional = positional_find(name, length);
-        bool whole = positional->kind != A_KERNEL && positional->kind != A_TUNED;
-        if (optional && whole && !value_get(reading->map, positional->name))
+        if (optional && !positional_is_kernel(positional->kind) &&
+            !value_get(reading->map, positional->name))
             continue;
         const char *word = read_positional(reading, positional);
         if (word)
@@ -483,7 +355,7 @@ int agent_tool_words(const struct agent_tool *tool, const struct agent_tool_plac
         return refuse(&reading, "detach", "true or false");
     *detach = apart && apart->boolean;
     reading.words[reading.count++] = file_program_path();
-    if (*detach)
+    if (*detach && tool->ways & TOOL_DETACHES)
         reading.words[reading.count++] = "detached";
     else if ((tool->ways & ~(unsigned)TOOL_BOTH) == TOOL_READS && !value_bool(map, "source", false))
         reading.words[reading.count++] = "both";

@@ -2,6 +2,7 @@
 
 #include "agents/workplace/workplace.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "cli/find/control.h"
 #include "cli/options/command.h"
@@ -118,6 +119,17 @@ static int ended(int status, int said)
     return WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : EXIT_ENVIRONMENT;
 }
 
+static void say_begun(const struct run_record *run)
+{
+    JSON_LOCAL(json, text, 1 << 12);
+    json_object(&json);
+    json_put_text(&json, "run", run->id);
+    json_put_text(&json, "problem", run->problem);
+    json_put_text(&json, "state", "running; status says where it stands, stop ends it");
+    json_object_end(&json);
+    printf("%s\n", buf_text(&text));
+}
+
 int detached_main(int argc, char **argv)
 {
     ARENA_LOCAL(arena);
@@ -125,8 +137,11 @@ int detached_main(int argc, char **argv)
     struct err err = {0};
     const char *positionals[4];
     size_t count;
-    if (settings_load(arena, COMMAND_RUN, argc - 1, argv + 1, &settings, positionals, 4, &count,
-                      &err))
+    uint32_t bit = 0;
+    for (size_t i = 0; argc > 0 && i < command_count; i++)
+        if (strcmp(commands[i].name, argv[0]) == 0)
+            bit = commands[i].bit;
+    if (settings_load(arena, bit, argc - 1, argv + 1, &settings, positionals, 4, &count, &err))
         return command_fail(&err);
     MEM_LOCAL char *folder = control_folder(&settings);
     int said = memfd_create("said", MFD_CLOEXEC);
@@ -139,9 +154,8 @@ int detached_main(int argc, char **argv)
             return ended(status, said);
         if (control_find(&settings, arena, folder, NULL, false, &run, &err) == 0 &&
             run.pid == pid) {
-            const char *const words[] = {
-                file_program_path(), "status", "--json", "--", run.id, NULL};
-            execv(words[0], (char *const *)words);
+            say_begun(&run);
+            return 0;
         }
         poll(NULL, 0, STEP_MS);
     }

@@ -7,6 +7,9 @@ int attempt_main(int argc, char **argv);
 /* `twagent both COMMAND --json ...`: a command that only reads, for a person and for a program: its
  * text, a NUL, its JSON. */
 int both_main(int argc, char **argv);
-/* `twagent detached run ...`: starts that command in a session of its own, where it goes on
- * whatever becomes of us, and prints where its run stands. */
+/* `twagent document format LANGUAGE [PROBLEM]`, `twagent document prompt PROBLEM WISH`: prints what
+ * an agent is told of a problem. */
+int document_main(int argc, char **argv);
+/* `twagent detached run|tune|resume ...`: starts that command in a session of its own, where it
+ * goes on whatever becomes of us, and prints its run's id. */
 int detached_main(int argc, char **argv);

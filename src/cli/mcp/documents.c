@@ -1,13 +1,19 @@
 #include "cli/mcp/documents.h"
 
+#include "agents/prompt/prompt.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/find/find.h"
+#include "cli/mcp/children.h"
 #include "cli/options/backends.h"
+#include "cli/options/command.h"
 #include "eval/problem/problem.h"
+#include "eval/problem/target.h"
+#include "eval/problem/torch.h"
 
 #include <ctype.h>
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +28,15 @@ static bool is_name(const char *text)
         if (!isalnum((unsigned char)*text) && !strchr("_-", *text))
             return false;
     return true;
+}
+
+static const char *const *words_of(struct arena *arena, const char *const *words, size_t count)
+{
+    const char **kept = (const char **)arena_array(arena, count + 2, sizeof *kept);
+    kept[0] = file_program_path();
+    for (size_t i = 0; i < count; i++)
+        kept[i + 1] = words[i];
+    return kept;
 }
 
 /* A file that ships, in the arena; NULL where it is not there. */
@@ -77,6 +92,18 @@ static void put_document(struct json *json, const char *kind, const char *name, 
     json_object_end(json);
 }
 
+static void list_formats(struct arena *arena, const struct target *target, struct json *json)
+{
+    const char *last = "";
+    for (size_t i = 0; target->languages[i]; i++) {
+        const char *name = language_folder(target, target->languages[i]);
+        if (strcmp(name, last) != 0) /* those that share a page follow each other */
+            put_document(json, "formats", name,
+                         arena_printf(arena, "How a candidate is written: %s", name), "text/plain");
+        last = name;
+    }
+}
+
 void documents_list(struct json *json)
 {
     ARENA_LOCAL(arena);
@@ -84,11 +111,9 @@ void documents_list(struct json *json)
     size_t count;
     const char *const *problems = find_shipped(arena, &count);
     put_document(json, "guides", "agent", "How to work with twagent", "text/markdown");
-    for (size_t i = 0; backends[i]; i++) {
-        const char *name = backends[i]->target->name;
-        put_document(json, "formats", name,
-                     arena_printf(arena, "How a candidate for %s is written", name), "text/plain");
-    }
+    put_document(json, "formats", "spec", "How a problem is written", "text/markdown");
+    for (size_t i = 0; backends[i]; i++)
+        list_formats(arena, backends[i]->target, json);
     for (size_t i = 0; problems && i < count; i++)
         put_document(json, "problems", problems[i],
                      arena_printf(arena, "The definition of %s", problems[i]), "text/plain");
@@ -100,12 +125,19 @@ void documents_list(struct json *json)
 
 void documents_templates(struct json *json)
 {
-    json_object(json);
-    json_put_text(json, "uriTemplate", SCHEME "reports/{run}");
-    json_put_text(json, "name", "reports");
-    json_put_text(json, "title", "A run's report, as r3");
-    json_put_text(json, "mimeType", "text/plain");
-    json_object_end(json);
+    static const char *const known[][3] = {
+        {SCHEME "reports/{run}", "reports", "A run's report, as r3"},
+        {SCHEME "formats/{language}/{+problem}", "formats",
+         "How a candidate for a problem is written, with its signature; the problem by its name or "
+         "its path"}};
+    for (size_t i = 0; i < 2; i++) {
+        json_object(json);
+        json_put_text(json, "uriTemplate", known[i][0]);
+        json_put_text(json, "name", known[i][1]);
+        json_put_text(json, "title", known[i][2]);
+        json_put_text(json, "mimeType", "text/plain");
+        json_object_end(json);
+    }
 }
 
 /* The spec, and the definition beside it. */
@@ -119,27 +151,65 @@ static const char *problem_text(struct arena *arena, const char *name)
                 : NULL;
 }
 
-int documents_read(struct arena *arena, const char *uri, const char **text, const char **run,
-                   struct err *err)
+/* "%2F" -> "/"; NULL where what stands behind a "%" is no byte that a path may have. */
+static const char *decoded(struct arena *arena, const char *text)
+{
+    char *out = arena_strdup(arena, text), *to = out;
+    for (const char *at = text; *at; at++) {
+        char digits[3] = {0}, *end = digits;
+        if (*at == '%')
+            memcpy(digits, at + 1, strnlen(at + 1, 2));
+        unsigned long byte = *at == '%' ? strtoul(digits, &end, 16) : (unsigned char)*at;
+        if (byte == 0 || (*at == '%' && (end != digits + 2 || !isxdigit((unsigned char)*digits))))
+            return NULL;
+        *to++ = (char)byte;
+        at += *at == '%' ? 2 : 0;
+    }
+    *to = '\0';
+    return out;
+}
+
+/* "cpu" or "cpu/PROBLEM", behind the kind. */
+static int format_words(const struct agent_tool_place *place, struct arena *arena, const char *name,
+                        const char *const **words, struct err *err)
+{
+    const char *slash = strchr(name, '/');
+    const char *language = slash ? arena_strndup(arena, name, (size_t)(slash - name)) : name;
+    const char *problem = slash ? decoded(arena, slash + 1) : NULL;
+    if (!is_name(language) || (slash && (!problem || !*problem)) ||
+        (slash && agent_tool_problem(place, problem, arena, &problem, err)))
+        return -1;
+    const char *const all[] = {"document", "format", language, problem};
+    *words = words_of(arena, all, problem ? 4 : 3);
+    return 0;
+}
+
+int documents_read(const struct agent_tool_place *place, struct arena *arena, const char *uri,
+                   const char **text, const char *const **words, struct err *err)
 {
     const char *path = strncmp(uri, SCHEME, sizeof SCHEME - 1) == 0 ? uri + sizeof SCHEME - 1 : "";
     const char *slash = strchr(path, '/');
     const char *name = slash ? slash + 1 : "";
-    *text = *run = NULL;
-    if (is_name(name)) {
-        const char *kind = arena_strndup(arena, path, (size_t)(slash - path));
-        if (strcmp(kind, "problems") == 0)
-            *text = problem_text(arena, name);
-        else if (strcmp(kind, "formats") == 0)
-            *text = shipped(arena, "templates", arena_printf(arena, "format-%s.txt", name));
-        else if (strcmp(kind, "guides") == 0)
-            *text = strcmp(name, "agent") == 0
-                        ? documents_guide(arena)
-                        : shipped(arena, "rag", arena_printf(arena, "%s.md", name));
-        else if (strcmp(kind, "reports") == 0)
-            *run = name;
-    }
-    return *text || *run ? 0 : err_set(err, ERR_NOT_FOUND, "there is no resource \"%.100s\"", uri);
+    const char *kind = slash ? arena_strndup(arena, path, (size_t)(slash - path)) : "";
+    struct err ignored = {0};
+    *text = NULL;
+    *words = NULL;
+    if (strcmp(kind, "formats") == 0 && strcmp(name, "spec") == 0)
+        *text = shipped(arena, "docs", "problem-format.md");
+    else if (strcmp(kind, "formats") == 0 && strlen(name) < NAMES_MOST)
+        (void)!format_words(place, arena, name, words, &ignored);
+    else if (is_name(name) && strcmp(kind, "problems") == 0)
+        *text = problem_text(arena, name);
+    else if (is_name(name) && strcmp(kind, "guides") == 0)
+        *text = strcmp(name, "agent") == 0
+                    ? documents_guide(arena)
+                    : shipped(arena, "rag", arena_printf(arena, "%s.md", name));
+    else if (is_name(name) && strcmp(kind, "reports") == 0)
+        *words =
+            words_of(arena, (const char *const[]){"report", "--", arena_strdup(arena, name)}, 3);
+    return *text || *words ? 0
+                           : err_set(err, ERR_NOT_FOUND, "there is no resource \"%.100s\"%s%s", uri,
+                                     ignored.code ? ": " : "", ignored.message);
 }
 
 /* ---- prompts ---- */
@@ -167,22 +237,87 @@ void prompts_list(struct json *json)
     json_object_end(json);
 }
 
-int prompts_text(struct arena *arena, const char *name, const char *problem, const char *wish,
-                 const char **text, struct err *err)
+int prompts_words(const struct agent_tool_place *place, struct arena *arena, const char *name,
+                  const char *problem, const char *wish, const char *const **words, struct err *err)
 {
     if (strcmp(name, "make_faster") != 0)
         return err_set(err, ERR_NOT_FOUND, "there is no prompt \"%.100s\"", name);
     if (!problem || !*problem || strlen(problem) > 1000 || (wish && strlen(wish) > 10000))
         return err_set(err, ERR_USAGE, "problem: expected a name or a path");
+    if (agent_tool_problem(place, problem, arena, &problem, err))
+        return -1;
+    *words =
+        words_of(arena, (const char *const[]){"document", "prompt", problem, wish ? wish : ""}, 4);
+    return 0;
+}
+
+/* ---- the child ----
+ *
+ * Reading a problem may take a Python, which the server does not wait for. */
+
+/* The target whose page has this name, and its first language with it. */
+static const struct target *target_of_page(const char *name, const struct language **language)
+{
+    for (size_t i = 0; backends[i]; i++) {
+        const struct target *target = backends[i]->target;
+        for (size_t j = 0; target->languages[j]; j++)
+            if (strcmp(language_folder(target, target->languages[j]), name) == 0) {
+                *language = target->languages[j];
+                return target;
+            }
+    }
+    return NULL;
+}
+
+static int put_page(struct arena *arena, const char *page, const char *problem, struct buf *out,
+                    struct err *err)
+{
+    const struct language *language = NULL;
+    const struct target *target = target_of_page(page, &language);
+    const char *path;
+    struct prompts *prompts;
+    struct problem *loaded = NULL;
+    if (!target)
+        return err_set(err, ERR_NOT_FOUND, "there is no format \"%.60s\"", page);
+    if (prompts_load(arena, target->name, &prompts, err) ||
+        find_problem(arena, problem ? problem : "matmul", target->name, &path, err) ||
+        problem_load_with(path, getenv("TWAGENT_PYTHON"), &loaded, err))
+        return -1;
+    if (!problem)
+        buf_addf(out,
+                 "(The signature here is matmul's; " SCHEME "formats/%s/PROBLEM has another "
+                 "problem's.)\n\n",
+                 page);
+    prompt_format(prompts, loaded, language, out);
+    problem_free(loaded);
+    return 0;
+}
+
+static int put_prompt(struct arena *arena, const char *problem, const char *wish, struct buf *out,
+                      struct err *err)
+{
     const char *known = is_name(problem) ? problem_text(arena, problem) : NULL;
-    const char *format = shipped(arena, "templates", "format-cpu.txt");
     const char *guide = documents_guide(arena);
-    *text = arena_printf(
-        arena,
-        "Make the operation \"%s\" faster on this machine, with the tools of twagent.%s%s\n\n%s\n\n"
-        "%s%s%s# A candidate for the CPU (for CUDA: resource twagent://formats/cuda)\n%s",
-        problem, wish && *wish ? " " : "", wish ? wish : "", guide ? guide : "",
-        known ? "# The problem\n" : "", known ? known : "", known ? "\n\n" : "",
-        format ? format : "");
+    buf_addf(out,
+             "Make the operation \"%s\" faster on this machine, with the tools of twagent.%s%s\n\n"
+             "%s\n\n%s%s%s# A candidate for the CPU (for CUDA: resource " SCHEME
+             "formats/cuda/%s)\n",
+             problem, *wish ? " " : "", wish, guide ? guide : "", known ? "# The problem\n" : "",
+             known ? known : "", known ? "\n\n" : "", problem);
+    return put_page(arena, "cpu", problem, out, err);
+}
+
+int document_main(int argc, char **argv)
+{
+    ARENA_LOCAL(arena);
+    BUF_LOCAL(text, 4 * TEXT_MOST);
+    struct err err = {0};
+    bool format = argc >= 2 && strcmp(argv[0], "format") == 0;
+    int failed = format      ? put_page(arena, argv[1], argc > 2 ? argv[2] : NULL, &text, &err)
+                 : argc == 3 ? put_prompt(arena, argv[1], argv[2], &text, &err)
+                             : err_set(&err, ERR_USAGE, "document: which?");
+    if (failed)
+        return command_fail(&err);
+    fputs(buf_text(&text), stdout);
     return 0;
 }

@@ -16,7 +16,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { APART_KEPT = MCP_CALLS_MOST, WAIT_S = 30, WAIT_MOST_S = 600, ANSWER_MOST = 8 << 20 };
+enum {
+    APART_KEPT = MCP_CALLS_MOST,
+    WAIT_S = 30,
+    WAIT_MOST_S = 600,
+    ANSWER_MOST = 8 << 20,
+    DOCUMENT_MS = 120000
+};
 
 struct site {
     struct agent_tool_place place;
@@ -116,23 +122,6 @@ static int begin_tool(struct site *site, const char *name, const struct value *a
     return 0;
 }
 
-static int begin_document(const char *uri, struct mcp_call *call, struct answer *answer,
-                          struct err *err)
-{
-    const char *run;
-    if (documents_read(call->arena, uri, &answer->text, &run, err))
-        return -1;
-    if (run) {
-        const char *const words[] = {file_program_path(), "report", "--", run, NULL};
-        const char **kept = (const char **)arena_alloc(call->arena, sizeof words);
-        memcpy(kept, words, sizeof words);
-        kept[3] = arena_strdup(call->arena, run);
-        call->argv = kept;
-        call->timeout_ms = 120000;
-    }
-    return 0;
-}
-
 static int begin(void *context, const char *name, const struct value *arguments,
                  struct mcp_call *call, struct err *err)
 {
@@ -142,10 +131,12 @@ static int begin(void *context, const char *name, const struct value *arguments,
     answer->arguments = arguments;
     if (call->kind == MCP_TOOL)
         return begin_tool(context, name, arguments, call, answer, err);
+    const struct site *site = context;
+    call->timeout_ms = DOCUMENT_MS;
     if (call->kind == MCP_RESOURCE)
-        return begin_document(name, call, answer, err);
-    return prompts_text(call->arena, name, value_text(arguments, "problem", NULL),
-                        value_text(arguments, "wish", NULL), &answer->text, err);
+        return documents_read(&site->place, call->arena, name, &answer->text, &call->argv, err);
+    return prompts_words(&site->place, call->arena, name, value_text(arguments, "problem", NULL),
+                         value_text(arguments, "wish", NULL), &call->argv, err);
 }
 
 static void put_apart(const char *id, const char *state, struct json *json)
@@ -171,7 +162,9 @@ static void end_apart(struct site *site, struct mcp_call *call)
     json_object(&json);
     results_answer(site->results, call, &json);
     json_object_end(&json);
-    site->kept_apart[call->apart % APART_KEPT] = buf_take(&text);
+    if (apart_number(site,
+                     arena_printf(call->arena, "c%u", call->apart))) /* not another's by now */
+        site->kept_apart[call->apart % APART_KEPT] = buf_take(&text);
 }
 
 static void end_wait(const struct site *site, const struct mcp_call *call,
@@ -246,9 +239,9 @@ static const char attempt_instructions[] =
 static const char instructions[] =
     "twagent checks and times kernels (C, C++, CUDA C++) against a definition, and searches for "
     "the fastest. Loop: problems (or problem_new, edit, problem_check), evaluate, profile, tune, "
-    "evaluate with effort final. Believe `finding` (faster, slower, no difference, too noisy to "
+    "prove. Believe `finding` (faster, slower, no difference, too noisy to "
     "say), not the median alone. Resource twagent://guides/agent has more, "
-    "twagent://formats/cpu and cuda how a candidate is written.";
+    "twagent://formats/cpu/PROBLEM (or cuda, triton, webgpu) how a candidate for it is written.";
 
 /* An attempt's folder, in which we stand, is STORE/agents/ID. Its tools read that store, since a
  * client seldom passes on what the run was told. */

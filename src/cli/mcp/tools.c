@@ -12,8 +12,8 @@ enum { QUICK_S = 120, MEASURE_S = 3600, SEARCH_S = 7 * 24 * 3600 };
  * said where it is not plain from one of them. */
 const struct agent_tool agent_tools[] = {
     {"problems",
-     "List problems",
-     "The operations that ship, each with its definition's file. Your own: problem_new.",
+     "The operations that ship, by name. A problem is also the path of a folder, spec.yaml or "
+     "PyTorch file. Your own: problem_new.",
      {"list", "problems"},
      "",
      "",
@@ -22,18 +22,16 @@ const struct agent_tool agent_tools[] = {
      COMMAND_LIST,
      QUICK_S},
     {"problem_check",
-     "Check a problem",
-     "Is a problem fit to be searched: does its definition compute, does its tolerance refuse "
-     "zeros, copies and lower precision? Do this after every change of a definition.",
+     "Is a problem fit: does its definition compute, does its tolerance refuse zeros, copies and "
+     "lower precision? After every change of a definition.",
      {"problem", "check"},
      "problem",
      "backend",
      NULL,
-     TOOL_READS | TOOL_MEASURES,
+     TOOL_READS | TOOL_MEASURES | TOOL_APART,
      COMMAND_PROBLEM,
      MEASURE_S},
     {"problem_new",
-     "New problem",
      "Writes the skeleton of a problem: spec.yaml, ref_impl.py (the definition, in numpy), a "
      "baseline and a start. Edit it, then problem_check.",
      {"problem", "new"},
@@ -44,46 +42,50 @@ const struct agent_tool agent_tools[] = {
      COMMAND_PROBLEM,
      QUICK_S},
     {"evaluate",
-     "Evaluate a kernel",
-     "Compiles a candidate, checks it against the definition on secret inputs in a sandbox, times "
-     "it in turns with the baseline, and profiles it. Seconds to minutes. `verdict`: kernel (it "
-     "passed every check), else rejected or failed at `stage`, with `reason` and `details`. "
-     "`finding`: faster, slower, no difference or too noisy to say; believe it before `speedup` "
-     "(median, low to high: 95 % interval).",
+     "Compiles a candidate, checks it on secret inputs in a sandbox, times it in turns with the "
+     "baseline, profiles it. `verdict`: kernel (passed every check), else "
+     "`stage`, `reason`, `details`. `finding`: faster, slower, no difference or too noisy to say; "
+     "believe it before `speedup` (median, low to high: 95 % interval).",
      {"eval"},
-     "problem kernel",
-     "tune effort baseline backend sanitize",
+     "problem kernels",
+     "tune effort until against baseline backend sanitize",
      NULL,
-     TOOL_READS | TOOL_MEASURES,
+     TOOL_READS | TOOL_MEASURES | TOOL_APART,
      COMMAND_EVAL,
      MEASURE_S},
     {"profile",
-     "Profile a kernel",
-     "What holds a kernel back: the limiter, where the time goes, counters, and which kinds of "
-     "change would help.",
+     "What holds a kernel back: the limiter, where the time goes, counters, the hot loop, and "
+     "which kinds of change would help.",
      {"profile"},
      "problem kernel",
      "tune backend",
      NULL,
-     TOOL_READS | TOOL_MEASURES,
+     TOOL_READS | TOOL_MEASURES | TOOL_APART,
      COMMAND_PROFILE,
      MEASURE_S},
     {"tune",
-     "Tune a kernel",
-     "Finds the best numbers of a kernel's tune space (declared in its front matter, see resource "
-     "twagent://formats/cpu) and says which of them matter. A run: kept in the store.",
+     "Finds the best numbers of a kernel's tune space (its front matter; twagent://formats/cpu) "
+     "and says which of them matter. A run.",
      {"tune"},
      "problem tuned?",
      "max-evaluations budget-time strategy stable backend",
      "--budget-time=5m",
-     TOOL_MEASURES,
+     TOOL_MEASURES | TOOL_DETACHES,
      COMMAND_TUNE,
      SEARCH_S},
+    {"prove",
+     "Measures your kernel as a finalist and keeps it, as a run of one candidate: best, show, "
+     "diff, emit and tune take its id (r3-c1).",
+     {"tune"},
+     "problem kernel",
+     "",
+     "--max-evaluations=1",
+     TOOL_MEASURES | TOOL_DETACHES,
+     COMMAND_TUNE,
+     MEASURE_S},
     {"run",
-     "Search for a kernel",
-     "Searches for the fastest kernel within budget_time (5 minutes unless you say otherwise) and "
-     "proves the best one. Without a model in the user's configuration the built-in proposer "
-     "works: no key, no cost.",
+     "Searches for the fastest kernel within budget_time (5 minutes) and proves the best one. "
+     "Without a model in the user's configuration no key, no cost.",
      {"run"},
      "problem",
      "budget-time budget-evaluations budget-usd rounds target backend baseline",
@@ -91,8 +93,25 @@ const struct agent_tool agent_tools[] = {
      TOOL_MEASURES | TOOL_DETACHES,
      COMMAND_RUN,
      SEARCH_S},
+    {"resume",
+     "One that was paused, stopped or died; a larger budget where that ended it.",
+     {"resume"},
+     "run?",
+     "budget-time budget-evaluations",
+     NULL,
+     TOOL_MEASURES | TOOL_DETACHES,
+     COMMAND_RESUME,
+     SEARCH_S},
+    {"wait",
+     "The answer of a call with detach, or what it does now.",
+     {NULL},
+     "call seconds? cancel?",
+     "",
+     NULL,
+     TOOL_READS | TOOL_WAITS,
+     0,
+     0},
     {"status",
-     "Where a run stands",
      "Of the run that is named, or that goes on now, or the last.",
      {"status"},
      "run?",
@@ -102,7 +121,6 @@ const struct agent_tool agent_tools[] = {
      COMMAND_STATUS,
      QUICK_S},
     {"stop",
-     "Stop a run",
      "Ends a run within seconds; everything it found is kept.",
      {"stop"},
      "run?",
@@ -112,7 +130,6 @@ const struct agent_tool agent_tools[] = {
      COMMAND_STOP,
      QUICK_S},
     {"history",
-     "History of a problem",
      "What made a problem faster, over all runs.",
      {"history"},
      "problem",
@@ -122,7 +139,6 @@ const struct agent_tool agent_tools[] = {
      COMMAND_HISTORY,
      QUICK_S},
     {"best",
-     "Best kernel",
      "The best kernel found so far.",
      {"best"},
      "problem",
@@ -132,8 +148,7 @@ const struct agent_tool agent_tools[] = {
      COMMAND_BEST,
      QUICK_S},
     {"show",
-     "Show a record",
-     "A run, an idea or a candidate.",
+     "A record of the store.",
      {"show"},
      "id",
      "source",
@@ -142,8 +157,7 @@ const struct agent_tool agent_tools[] = {
      COMMAND_SHOW,
      QUICK_S},
     {"diff",
-     "Compare two candidates",
-     "Their figures side by side and their sources' difference.",
+     "Two candidates side by side, and their sources' difference.",
      {"diff"},
      "id other",
      "",
@@ -152,7 +166,6 @@ const struct agent_tool agent_tools[] = {
      COMMAND_DIFF,
      QUICK_S},
     {"emit",
-     "Write a kernel as a package",
      "Writes a kernel as a folder that works without twagent, with its test.",
      {"emit"},
      "id folder",
@@ -162,8 +175,7 @@ const struct agent_tool agent_tools[] = {
      COMMAND_EMIT,
      QUICK_S},
     {"docs_search",
-     "Search the manuals",
-     "Passages of the guides and manuals that the user has indexed (twagent docs add).",
+     "Passages of the guides and manuals that are indexed.",
      {"docs", "search"},
      "words",
      "limit tag",
@@ -172,7 +184,6 @@ const struct agent_tool agent_tools[] = {
      COMMAND_DOCS,
      QUICK_S},
     {"lessons",
-     "Lessons",
      "What finished evaluations of earlier runs have taught.",
      {"lessons", "list"},
      "",
@@ -182,7 +193,6 @@ const struct agent_tool agent_tools[] = {
      COMMAND_LESSONS,
      QUICK_S},
     {"device",
-     "This machine",
      "What code is measured on: cores, caches, GPU, compilers, sandbox.",
      {"doctor"},
      "",
@@ -192,18 +202,15 @@ const struct agent_tool agent_tools[] = {
      COMMAND_DOCTOR,
      QUICK_S},
     {"more",
-     "The rest of a result",
-     "A result that says `more` is kept by the server: this returns all of one part of it. Nothing "
-     "is measured again.",
+     "All of one part of a result that says `more`. Nothing is measured again.",
      {NULL},
      "result part",
      "",
      NULL,
-     TOOL_READS | TOOL_KEPT | TOOL_BOTH,
+     TOOL_READS | TOOL_BOTH,
      0,
      0},
     {"evaluate",
-     "Evaluate a kernel",
      "Compiles a candidate, checks it against the definition on secret inputs in a sandbox, times "
      "it in turns with the baseline, and profiles it, on the run's own cores. It counts against "
      "your budget (evaluations_left). Believe `evaluation.finding` before `evaluation.speedup`.",
@@ -215,7 +222,6 @@ const struct agent_tool agent_tools[] = {
      0,
      SEARCH_S},
     {"submit",
-     "Submit a kernel",
      "Names the kernel that you end with. One that was not evaluated yet is evaluated first. Then "
      "end your work.",
      {"attempt", "submit"},
@@ -245,7 +251,6 @@ void agent_tool_describe(const struct agent_tool *tool, struct json *json)
 {
     json_object(json);
     json_put_text(json, "name", tool->name);
-    json_put_text(json, "title", tool->title);
     json_put_text(json, "description", tool->description);
     json_key(json, "inputSchema");
     arguments_schema(tool, json);
@@ -254,7 +259,6 @@ void agent_tool_describe(const struct agent_tool *tool, struct json *json)
         json_put_bool(json, "readOnlyHint", true);
     else
         json_put_bool(json, "destructiveHint", false);
-    json_put_bool(json, "openWorldHint", false);
     json_object_end(json);
     json_object_end(json);
 }

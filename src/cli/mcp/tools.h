@@ -14,16 +14,15 @@ enum agent_tool_ways {
     TOOL_READS = 1,    /* changes nothing */
     TOOL_MEASURES = 2, /* one at a time */
     TOOL_DETACHES = 4, /* may go on without the client: a run */
-    TOOL_KEPT = 8,     /* answers from what the server has kept: no child */
-    TOOL_ATTEMPT = 16, /* for an agent that works on a run's candidate, and nobody else */
-    TOOL_BOTH = 32,    /* for such an agent, too */
-    TOOL_APART = 64,   /* may be answered before it has ended */
-    TOOL_WAITS = 128   /* for the answer of such a call: no child */
+    TOOL_ATTEMPT = 8,  /* for an agent that works on a run's candidate, and nobody else */
+    TOOL_BOTH = 16,    /* for such an agent, too */
+    TOOL_APART = 32,   /* may be answered before it has ended */
+    TOOL_WAITS = 64    /* for the answer of such a call: no child */
 };
 
 struct agent_tool {
-    const char *name, *title, *description;
-    const char *command[3];  /* words, as {"problem", "check"}; NULL-terminated */
+    const char *name, *description;
+    const char *command[3];  /* words, as {"problem", "check"}; none: the server answers itself */
     const char *positionals; /* names, a blank between; "?" behind one that may lack */
     const char *options;     /* of the command, by their names */
     const char *extra;       /* a word of ours for the command, or NULL */
@@ -46,6 +45,10 @@ struct agent_tool_place {
     const char *folder; /* where a source that came as text is put; made when one does */
 };
 
+/* A problem as a person names it: the word for a command, or ERR_USAGE where a path leaves the
+ * client's folder. */
+int agent_tool_problem(const struct agent_tool_place *place, const char *text, struct arena *arena,
+                       const char **word, struct err *err) MUST_USE;
 /* The child's words for these arguments, NULL-terminated. ERR_USAGE says which argument is wrong,
  * and what is expected. `detach`: it is to go on by itself. */
 int agent_tool_words(const struct agent_tool *tool, const struct agent_tool_place *place,
