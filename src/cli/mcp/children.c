@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/find/control.h"
+#include "cli/mcp/tools.h"
 #include "cli/options/command.h"
 #include "process/spawn.h"
 
@@ -138,9 +139,9 @@ int detached_main(int argc, char **argv)
     const char *positionals[4];
     size_t count;
     uint32_t bit = 0;
-    for (size_t i = 0; argc > 0 && i < command_count; i++)
-        if (strcmp(commands[i].name, argv[0]) == 0)
-            bit = commands[i].bit;
+    for (size_t i = 0; argc > 0 && i < agent_tool_count; i++)
+        if (agent_tools[i].ways & TOOL_DETACHES && strcmp(agent_tools[i].command[0], argv[0]) == 0)
+            bit = agent_tools[i].bit;
     if (settings_load(arena, bit, argc - 1, argv + 1, &settings, positionals, 4, &count, &err))
         return command_fail(&err);
     MEM_LOCAL char *folder = control_folder(&settings);
