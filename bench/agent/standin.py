@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """standin.py [HOW] [LOG]: stands in for a coding agent: it gets its task on stdin, starts the MCP server that .mcp.json names,
 and has kernels of a matmul evaluated, each better than the one before. HOW is what goes wrong, or "mixed": drawn by the task."""
+import contextlib
 import hashlib
+import io
 import json
 import os
 import random
@@ -54,9 +56,10 @@ WRONG = "    for (int64_t i = 0; i < M * N; i++)\n        C[i] = 0;\n    (void)A
 
 
 class Server:
-    def __init__(self):
-        with open(".mcp.json") as file:
-            entry = json.load(file)["mcpServers"]["twagent"]
+    def __init__(self, entry=None):
+        if not entry:
+            with open(".mcp.json") as file:
+                entry = json.load(file)["mcpServers"]["twagent"]
         self.child = subprocess.Popen([entry["command"], *entry["args"]], env=dict(os.environ, **entry["env"]),
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.number = 0
@@ -96,7 +99,61 @@ def ideas(text):
                                  "parent": (re.findall(r"r1-c\d+", text) or [""])[0]} for i in range(count)]}))
 
 
-def work(how, text):
+def acp():
+    """The other side of the Agent Client Protocol: one session, one prompt, and questions on the way."""
+    def send(**message):
+        sys.__stdout__.write(json.dumps(dict(message, jsonrpc="2.0")) + "\n")
+        sys.__stdout__.flush()
+
+    def update(**what):
+        send(method="session/update", params={"sessionId": "s1", "update": what})
+
+    def ask(method, **params):
+        send(id="q", method=method, params=dict(params, sessionId="s1"))
+        answer = json.loads(sys.stdin.readline())
+        assert answer["id"] == "q", answer
+        return answer
+
+    def may(kind, path):
+        options = [{"optionId": kind + "-" + end, "name": end, "kind": end} for end in ("reject_once", "allow_always", "allow_once")]
+        return ask("session/request_permission", options=options, toolCall={
+            "toolCallId": "t1", "kind": kind, "locations": [{"path": path}]})["result"]["outcome"]["optionId"]
+
+    sys.__stdout__.write("a banner that is no message\n")
+    for line in sys.stdin:
+        message = json.loads(line)
+        method, params = message.get("method"), message.get("params", {})
+        if method == "initialize":
+            assert params["protocolVersion"] == 1 and params["clientCapabilities"]["terminal"] is False, params
+            send(id=message["id"], result={"protocolVersion": 1, "agentCapabilities": {}, "authMethods": []})
+        elif method == "session/new":
+            assert params["cwd"] == os.getcwd(), params
+            servers = params["mcpServers"]
+            send(id=message["id"], result={"sessionId": "s1"})
+        elif method == "session/prompt":
+            text = params["prompt"][0]["text"]
+            here = os.getcwd() + "/kernel.c"
+            boxed = os.environ.get("HOME") == os.getcwd()
+            asked = [may("edit", here), may("edit", "/etc/passwd"), may("edit", os.getcwd() + "/../x"), may("execute", here)]
+            assert asked == ["edit-allow_once"] + (["edit-allow_once"] * 2 + ["execute-allow_once"] if boxed else
+                                                   ["edit-reject_once"] * 2 + ["execute-reject_once"]), asked
+            assert "error" in ask("fs/read_text_file", path="/etc/passwd")
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                if "TWAGENT_ATTEMPT" in os.environ:
+                    entry = dict(servers[0], env={item["name"]: item["value"] for item in servers[0]["env"]})
+                    work("well", text, entry)
+                else:
+                    assert servers == [], servers
+                    ideas(text)
+            said = said.getvalue()
+            for part in (said[:20], said[20:]):
+                update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": part})
+            update(sessionUpdate="usage_update", used=9, size=99, cost={"amount": 0.01, "currency": "USD"})
+            update(sessionUpdate="usage_update", used=9, size=99, cost={"amount": 0.03, "currency": "USD"})
+            send(id=message["id"], result={"stopReason": "end_turn"})
+
+
+def work(how, text, entry=None):
     tag = hashlib.sha256(text.encode()).hexdigest()
     bodies = [NAIVE, ROWS, FOUR] if how != "wrong" else [WRONG, WRONG]
     if how == "nothing":
@@ -123,7 +180,7 @@ def work(how, text):
             subprocess.run([json.load(open(".mcp.json"))["mcpServers"]["twagent"]["command"], "attempt",
                             "submit" if i == 2 else "evaluate", "k.c"], stdout=subprocess.DEVNULL, check=False)
         return
-    server = Server()
+    server = Server(entry)
     assert "evaluate" in server.tools and "submit" in server.tools and "run" not in server.tools, server.tools
     if how == "garbage":
         server.child.stdin.write("no json\n{\n[1,2\n")
@@ -162,6 +219,10 @@ def work(how, text):
 
 def main():
     how = sys.argv[1] if len(sys.argv) > 1 else "well"
+    if how == "acp":
+        acp()
+    if how in ("acp", "mute"):
+        return
     text = sys.stdin.read()
     if "TWAGENT_ATTEMPT" not in os.environ:
         ideas(text)

@@ -67,10 +67,10 @@ static bool internal_dispatch(int argc, char **argv, int *code)
     static const struct {
         const char *name;
         int (*run)(int argc, char **argv);
-    } internals[] = {{"worker", worker},          {"runner", runner},
-                     {"sandbox", sandbox_main},   {"keep", keep_main},
-                     {"detached", detached_main}, {"both", both_main},
-                     {"attempt", attempt_main},   {"document", document_main}};
+    } internals[] = {
+        {"worker", worker},        {"runner", runner},          {"sandbox", sandbox_main},
+        {"keep", keep_main},       {"detached", detached_main}, {"both", both_main},
+        {"attempt", attempt_main}, {"document", document_main}, {"acp", acp_main}};
     int (*run)(int argc, char **argv) = NULL;
     for (size_t i = 0; argc >= 2 && i < sizeof internals / sizeof internals[0]; i++)
         if (strcmp(argv[1], internals[i].name) == 0)

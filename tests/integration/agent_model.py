@@ -148,6 +148,22 @@ def alone(place):
     place.check(place.log("capped") == [], "no dollars, no agent: exit %d" % code)
 
 
+def spoken(place):
+    """One that speaks the Agent Client Protocol, with what it asks for refused but in a sandbox."""
+    for name, entry in (("acp", ""), ("acp-boxed", "    sandbox: [%s, %s]\n" % (place.work, os.path.dirname(place.twagent)))):
+        code, said = place.run(name, "acp", "    prices: {call: 0.05}\n    acp: true\n" + entry)
+        tree = place.tree(name)
+        attempt = next((row for row in tree.values() if row["agent"]), None)
+        place.check(attempt is not None and attempt["agent"].startswith("exited 0, 3 evaluated") and attempt["state"] == "kept",
+                    "%s: it works as its operator: %s" % (name, attempt["agent"] if attempt else said))
+        result_of(place, name, tree, attempt)
+        spent = place.ask(name, "status", "r1")["spending"]["micro_dollars"]
+        place.check(spent == 2 * 30000, "%s: at its own word, an idea and an attempt: %d" % (name, spent))
+        nothing_stays(place, name)
+    code, said = place.run("mute", "mute", "    prices: {call: 0.05}\n    acp: true\n")
+    place.check("the agent ended before its answer" in said and place.stays() == [], "one that says nothing has failed: %s" % said)
+
+
 def killed(place):
     child = place.start("killed", "hangs", "    prices: {call: 0.05}\n    time_limit: 2m\n")
     while child.poll() is None and not (place.log("killed") and any(
@@ -181,7 +197,7 @@ def main():
     twagent, worker = (os.path.realpath(path) for path in sys.argv[1:3])
     with tempfile.TemporaryDirectory(prefix="twagent-agent-") as work:
         place = Place(twagent, worker, work)
-        for part in (together, alone, killed):
+        for part in (together, alone, spoken, killed):
             if len(sys.argv) < 4 or part.__name__ in sys.argv[3:]:
                 part(place)
     sys.exit(1 if place.failed else 0)

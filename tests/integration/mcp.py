@@ -335,7 +335,7 @@ def own():
 def detached():
     server = Server()
     begun = server.tool("run", problem="softmax", detach=True, budget_time="10m")
-    check("a run began, and its id is said", begun.get("structuredContent", {}).get("run") == "r1", begun)
+    check("a run began, and its id is said", begun.get("structuredContent", {}).get("run", "").startswith("r"), begun)
     check("it is let go", server.leave() == 0)
     server = Server()
     status = server.tool("status")

@@ -301,12 +301,12 @@ static int read_command_prices(const struct reading *reading, const struct value
 
 static int read_command(const struct reading *reading, const struct value *map, struct entry *entry)
 {
-    static const char *const keys[] = {"provider", "command", "time_limit", "output_limit",
-                                       "slots",    "retries", "sandbox",    "prices",
-                                       "context",  "weight",  "json",       NULL};
+    static const char *const keys[] = {
+        "provider", "command", "time_limit", "output_limit", "slots", "retries", "sandbox",
+        "prices",   "context", "weight",     "json",         "acp",   NULL};
     static const char *const agent_keys[] = {
         "provider", "command", "time_limit", "output_limit", "slots",       "retries", "sandbox",
-        "prices",   "context", "weight",     "json",         "evaluations", NULL};
+        "prices",   "context", "weight",     "json",         "evaluations", "acp",     NULL};
     struct model *model = &entry->model;
     struct command_model *command = ARENA_NEW(reading->arena, struct command_model);
     BUF_LOCAL(words, 1 << 16);

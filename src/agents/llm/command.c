@@ -91,6 +91,15 @@ static int read_sandbox(const struct reading *reading, struct command_model *com
     return 0;
 }
 
+static int read_acp(const struct reading *reading, struct command_model *command)
+{
+    const struct value *value = value_get(reading->map, "acp");
+    if (value && value->kind != VALUE_BOOL)
+        return refuse(reading, value, "acp: true or false");
+    command->acp = value && value->boolean;
+    return 0;
+}
+
 /* {dollars: NAME, answer: NAME}: members of what it prints. */
 static int read_members(const struct reading *reading, struct command_model *command)
 {
@@ -129,8 +138,13 @@ int command_read(struct arena *arena, const char *path, const struct value *map,
         read_number(&reading, "retries", 0, RETRIES_MOST, "retries: 0 to 20", &retries) ||
         (agent && read_number(&reading, "evaluations", 1, AGENT_EVALUATIONS_MOST,
                               "evaluations: 1 to 100", &evaluations)) ||
-        read_sandbox(&reading, command) || read_members(&reading, command))
+        read_acp(&reading, command) || read_sandbox(&reading, command) ||
+        read_members(&reading, command))
         return -1;
+    if (command->acp && !command->answer) { /* what `twagent acp` prints */
+        command->bill = "total_cost_usd";
+        command->answer = "result";
+    }
     for (const char *const *word = command->words; *word; word++)
         command->by_file = command->by_file || strstr(*word, "{file}");
     command->limit_ms = (uint64_t)limit_ms;

@@ -16,6 +16,7 @@ struct command_model {
     const char *program;      /* the first one's path; NULL until command_find() */
     const char *const *reads; /* sandboxed: what it may read beside the system's; NULL-terminated */
     bool by_file, sandboxed;
+    bool acp; /* it speaks the Agent Client Protocol: `twagent acp` asks it */
     uint64_t limit_ms;
     size_t output_max;         /* bytes; more is no answer */
     unsigned slots;            /* at once */

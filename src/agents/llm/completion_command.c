@@ -64,11 +64,12 @@ static const char *const *words_of(struct ask *ask)
 {
     const struct command_model *command = ask->model->command;
     const char *self = file_program_path();
-    const char *const first[] = {self,        "keep",        self,
-                                 "sandbox",   "--profile",   ask->site ? "agent" : "reference",
-                                 "--limit",   "cpu=1000000", "--write",
-                                 ask->folder, "--read",      command->program,
-                                 "--read",    self};
+    const char *const first[] = {
+        self,        "keep",        self,
+        "sandbox",   "--profile",   ask->site || command->acp ? "agent" : "reference",
+        "--limit",   "cpu=1000000", "--write",
+        ask->folder, "--read",      command->program,
+        "--read",    self};
     const char **words = (const char **)arena_array(ask->arena, WORDS_MOST, sizeof *words);
     size_t count = command->sandboxed ? sizeof first / sizeof first[0] : 2;
     memcpy(words, first, count * sizeof *first);
@@ -78,6 +79,12 @@ static const char *const *words_of(struct ask *ask)
     }
     if (command->sandboxed)
         words[count++] = "--";
+    if (command->acp) {
+        words[count++] = self;
+        words[count++] = "acp";
+        if (command->sandboxed)
+            words[count++] = "--boxed";
+    }
     words[count++] = command->program;
     for (size_t i = 1; command->words[i] && count < WORDS_MOST - 1; i++)
         words[count++] = filled(ask, command->words[i]);

@@ -4,6 +4,9 @@
 /* `twagent attempt evaluate|submit FILE`: a coding agent that works on a run's candidate
  * (agents/workplace) has a source evaluated there. Prints the answer, one JSON object. */
 int attempt_main(int argc, char **argv);
+/* `twagent acp [--boxed] PROGRAM ARGUMENT...`: a coding agent that speaks the Agent Client
+ * Protocol, asked once: the task on stdin, what it said and cost on stdout. */
+int acp_main(int argc, char **argv);
 /* `twagent both COMMAND --json ...`: a command that only reads, for a person and for a program: its
  * text, a NUL, its JSON. */
 int both_main(int argc, char **argv);
