@@ -49,6 +49,42 @@ static bool among(const char *key, const char *const *list)
     return false;
 }
 
+static bool begins(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* What -march=native stands for, as far as who computes asks for it: vectors and bit counts. Units
+ * for 16-bit numbers are of use to whose problem has some. */
+static void put_march(const char *flags, bool narrow, struct buf *out)
+{
+    static const char *const kept[] = {"-march=", "-mtune=", "-mavx",  "-msse4", "-mfma",
+                                       "-mf16c",  "-mbmi",   "-mgfni", "-mamx",  "-mpopcnt"};
+    buf_add_text(out, "- march:");
+    for (const char *at = flags; *(at += strspn(at, " ")) != '\0'; at += strcspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        bool short_numbers =
+            memmem(at, length, "bf16", 4) || memmem(at, length, "fp16", 4) || begins(at, "-mamx");
+        bool shown = narrow || !short_numbers;
+        size_t i = 0;
+        while (i < sizeof kept / sizeof kept[0] && !begins(at, kept[i]))
+            i++;
+        if (shown && (i < sizeof kept / sizeof kept[0] || at[0] != '-'))
+            buf_addf(out, " %.*s", (int)length, at);
+    }
+    buf_add_char(out, '\n');
+}
+
+static bool has_narrow(const struct problem *problem)
+{
+    bool narrow = false;
+    for (size_t i = 0; i < problem->input_count; i++)
+        narrow = narrow || dtype_bytes(problem->inputs[i].dtype) <= 2;
+    for (size_t i = 0; i < problem->output_count; i++)
+        narrow = narrow || dtype_bytes(problem->outputs[i].dtype) <= 2;
+    return narrow;
+}
+
 static void put_fact(const char *key, const struct value *value, struct buf *out)
 {
     /* What only says how it is measured here is of no use to who writes a kernel. */
@@ -161,7 +197,10 @@ void put_device(const struct material *material, size_t most, struct buf *out)
     if (material->context->language != NULL)
         buf_addf(out, "- kernels are written in: %s\n", material->context->language->name);
     for (size_t i = 0; device != NULL && !gpu && i < device->count; i++)
-        put_fact(device->keys[i], device->items[i], out);
+        if (strcmp(device->keys[i], "march") == 0 && device->items[i]->kind == VALUE_TEXT)
+            put_march(device->items[i]->text, has_narrow(material->context->problem), out);
+        else
+            put_fact(device->keys[i], device->items[i], out);
     for (size_t i = 0; facts != NULL && !gpu && i < facts->count; i++)
         if (value_get(device, facts->keys[i]) == NULL)
             put_fact(facts->keys[i], facts->items[i], out);

@@ -1,6 +1,7 @@
 /* For whom a document is. The guides that ship say so by their names (cpu-simd.md, gpu-gemm.md),
  * others by a tag that is a backend's name, by the folder or ending of their path, or by what a
- * passage names. What says nothing is for all. */
+ * passage names. What says nothing is for all, but of the guides' passages those that name hardware
+ * which only some backends have. */
 #include "agents/retrieve/retrieve.h"
 
 #include <string.h>
@@ -40,6 +41,18 @@ static const char *by_tag(const char *tags)
     return NULL;
 }
 
+/* Of a guide that is for all, a passage about hardware that not all have. */
+static const char *by_hardware(const char *text)
+{
+    static const struct {
+        const char *sign, *backends;
+    } rows[] = {{"tensor core", GPUS}, {"tensor-core", GPUS}, {"`__expf", NVIDIA}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strstr(text, rows[i].sign))
+            return rows[i].backends;
+    return NULL;
+}
+
 /* Words within the path, and within the passage itself. */
 static const char *by_signs(const struct rag_passage *passage)
 {
@@ -66,6 +79,8 @@ bool retrieve_is_for(const struct rag_passage *passage, const char *backend)
     bool guide = has_word(passage->tags, RAG_BUILTIN);
     if (!backends)
         backends = guide ? by_guide(passage->source) : by_signs(passage);
+    if (!backends && guide)
+        backends = by_hardware(passage->text);
     return !backends || has_word(backends, backend);
 }
 

@@ -91,6 +91,26 @@ static void test_work(void **state)
     }
 }
 
+/* Of the machine's instruction sets those that compute with the problem's numbers. */
+static void test_march(void **state)
+{
+    (void)state;
+    context.device =
+        "{\"cpu\": \"Abacus 9\", \"march\": \"-march=znver4 -mmmx -mavx512f -mavx512bf16 "
+        "-mavx512fp16 -mamx-bf16 -mclflushopt -mfma -mtune=znver4\"}";
+    char *text = told(NULL, 0);
+    assert_non_null(strstr(text, "\n- march: -march=znver4 -mavx512f -mfma -mtune=znver4\n"));
+    assert_null(strstr(text, "bf16"));
+    mem_free(text);
+    enum dtype was = problem->inputs[0].dtype;
+    problem->inputs[0].dtype = DTYPE_BFLOAT16;
+    text = told(NULL, 0);
+    assert_non_null(strstr(text, "-mavx512f -mavx512bf16 -mavx512fp16 -mamx-bf16 -mfma"));
+    mem_free(text);
+    problem->inputs[0].dtype = was;
+    context.device = NULL;
+}
+
 /* With --tuning 0 nobody else tries numbers. */
 static void test_who_tunes(void **state)
 {
@@ -114,7 +134,7 @@ int main(void)
     context = (struct prompt_context){.problem = problem};
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_differs),
                                        cmocka_unit_test(test_who_tunes),
-                                       cmocka_unit_test(test_work)};
+                                       cmocka_unit_test(test_work), cmocka_unit_test(test_march)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     problem_free(problem);
     arena_free(arena);

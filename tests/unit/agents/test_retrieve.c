@@ -303,12 +303,36 @@ static void test_uses(void **state)
     }
 }
 
+/* A guide that is for all has passages that are not. */
+static void test_hardware(void **state)
+{
+    static const struct {
+        const char *source, *text;
+        bool cpu, cuda, webgpu;
+    } rows[] = {
+        {"numerics.md", "so that a tensor-core product errs as an fp32 sum does", false, true,
+         true},
+        {"numerics.md", "| `__expf(x)` | 2 ulp |", false, true, false},
+        {"numerics.md", "Subtract the row's maximum", true, true, true},
+        {"cpu-simd.md", "as a tensor core would", true, false, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const struct rag_passage passage = {
+            .source = rows[i].source, .tags = RAG_BUILTIN, .text = rows[i].text};
+        assert_int_equal(retrieve_is_for(&passage, "cpu"), rows[i].cpu);
+        assert_int_equal(retrieve_is_for(&passage, "cuda"), rows[i].cuda);
+        assert_int_equal(retrieve_is_for(&passage, "webgpu"), rows[i].webgpu);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_choose),
         cmocka_unit_test(test_backend_and_floor),
+        cmocka_unit_test(test_hardware),
         cmocka_unit_test(test_recall),
         cmocka_unit_test(test_uses),
     };
