@@ -118,6 +118,13 @@ static void put_count(const struct material *material, size_t most, struct buf *
              material->count == 1 ? "idea" : "different ideas");
 }
 
+static void put_point_count(const struct material *material, size_t most, struct buf *out)
+{
+    (void)most;
+    buf_addf(out, "%lld %s", (long long)material->count,
+             material->count == 1 ? "point" : "different points");
+}
+
 static void put_tuning(const struct material *material, size_t most, struct buf *out)
 {
     (void)most;
@@ -215,7 +222,7 @@ static const struct part values_parts[] = {
     {"parents", put_parents, 0, 2200},
     {"problem", put_problem, 0, 1000},
     {"device", put_device, 0, SIZE_MAX},
-    {"count", put_count, 0, SIZE_MAX},
+    {"count", put_point_count, 0, SIZE_MAX},
     {NULL, NULL, 0, 0},
 };
 
