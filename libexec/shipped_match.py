@@ -10,13 +10,14 @@ Either problem is {"inputs": [{"name", "dtype", "shape": [texts], "range"}], "ou
 
 import inspect
 import itertools
+import keyword
 import math
 import re
 import types
 
 import numpy as np
 
-INPUTS_MOST, FREE_MOST, SIZES_MOST = 6, 3, 2
+INPUTS_MOST, FREE_MOST, SIZES_MOST, FLIPPED_MOST = 6, 3, 2, 3
 FREE_TRIED = ("0", "1", "2", "3", "4", "5", "7", "8", "16", "32")  # of what no shape says: paddings, steps, groups
 APART = {"float64": 1e-6, "float32": 2e-5, "float16": 2e-2, "bfloat16": 1e-1}  # how far numbers may be
 FUNCTIONS = {
@@ -31,6 +32,9 @@ FUNCTIONS = {
 
 def evaluate(text, dims):
     """An expression of a spec's: whole numbers, divisions that round down."""
+    if any(map(keyword.iskeyword, dims)):  # a dim may be called `in`
+        text = re.sub(r"[A-Za-z_]\w*", lambda name: name.group() + "_" * keyword.iskeyword(name.group()), str(text))
+        dims = {name + "_" * keyword.iskeyword(name): number for name, number in dims.items()}
     return eval(str(text).replace("/", "//"), FUNCTIONS, dims)
 
 
@@ -76,15 +80,17 @@ def alike(mine, theirs):
 
 
 class Pair:
-    """A definition beside a problem that ships, whose inputs are the definition's in some order."""
+    """A definition beside a problem that ships, whose inputs are the definition's in some order; some, by their places,
+    lie transposed in the definition."""
 
-    def __init__(self, mine, theirs, order, fold):
-        self.mine, self.theirs, self.order, self.fold = mine, theirs, order, fold
+    def __init__(self, mine, theirs, order, fold, flipped=()):
+        self.mine, self.theirs, self.order, self.flipped = mine, theirs, order, flipped
         self.own = [dim["name"] for dim in theirs["dims"] if not dim["derived"]]
         ours = [mine["inputs"][index] for index in order] + mine["outputs"]
         self.tensors = []
-        for their, our in zip(theirs["inputs"] + theirs["outputs"], ours):
-            self.tensors.append((their["shape"], folded(our["shape"], len(their["shape"]), fold)))
+        for place, (their, our) in enumerate(zip(theirs["inputs"] + theirs["outputs"], ours)):
+            shape = our["shape"][:-2] + our["shape"][-2:][::-1] if place in flipped else our["shape"]
+            self.tensors.append((their["shape"], folded(shape, len(their["shape"]), fold)))
 
     def same(self, texts):
         """Do these say the same at all sizes?"""
@@ -147,8 +153,9 @@ class Pair:
         for size in self.mine["shapes"][:SIZES_MOST]:
             dims, values = self.numbers(texts, size), self.values(size, random)
             given = []
-            for tensor, index in zip(self.theirs["inputs"], self.order):
-                given.append(values[index].astype("float64").reshape([evaluate(t, dims) for t in tensor["shape"]]))
+            for place, (tensor, index) in enumerate(zip(self.theirs["inputs"], self.order)):
+                value = values[index].swapaxes(-1, -2) if place in self.flipped else values[index]
+                given.append(value.astype("float64").reshape([evaluate(t, dims) for t in tensor["shape"]]))
             try:
                 wanted = function(*given, **{name: dims[name] for name in later if name in dims})
             except ValueError:  # numbers that were tried and that it does not take: 3 groups of 16 channels
@@ -174,12 +181,22 @@ def definition(problem):
     return module.__dict__[problem["function"]]
 
 
+def flips(mine, theirs, order):
+    """Which inputs may lie transposed, where there are several: none first, then one, then more."""
+    matrices = [place for place, index in enumerate(order) if len(mine["inputs"][index]["shape"]) >= 2]
+    most = len(matrices) if 1 < len(theirs["inputs"]) <= FLIPPED_MOST else 0
+    return [chosen for count in range(1, most + 1) for chosen in itertools.combinations(matrices, count)]
+
+
 def pairs(mine, shipped):
-    for theirs in shipped:
-        if alike(mine, theirs):
-            for fold in (leading, trailing):
-                for order in itertools.permutations(range(len(mine["inputs"]))):
-                    yield Pair(mine, theirs, order, fold)
+    fitting = [theirs for theirs in shipped if alike(mine, theirs)]
+    orders = list(itertools.permutations(range(len(mine["inputs"]))))
+    ways = [(theirs, fold, order) for theirs in fitting for fold in (leading, trailing) for order in orders]
+    for theirs, fold, order in ways:
+        yield Pair(mine, theirs, order, fold)
+    for theirs, fold, order in ways:
+        for flipped in flips(mine, theirs, order):
+            yield Pair(mine, theirs, order, fold, flipped)
 
 
 def whole(pair, texts):
@@ -195,13 +212,14 @@ def whole(pair, texts):
 
 
 def find(mine, shipped, run):
-    """{"name", "tensors": {theirs: ours}, "dims": {theirs: text over ours}}, or None. run(size, values): what the
-    definition gives for its inputs."""
+    """{"name", "tensors": {theirs: ours}, "dims": {theirs: text over ours}, "flipped": [theirs that lie transposed]}, or
+    None. run(size, values): what the definition gives for its inputs."""
     for pair in pairs(mine, shipped):
         for texts in pair.solutions():
             if pair.computes(texts, definition(pair.theirs), run):
                 theirs = pair.theirs
                 tensors = {t["name"]: mine["inputs"][i]["name"] for t, i in zip(theirs["inputs"], pair.order)}
                 tensors.update({t["name"]: o["name"] for t, o in zip(theirs["outputs"], mine["outputs"])})
-                return {"name": theirs["name"], "tensors": tensors, "dims": whole(pair, texts)}
+                flipped = [theirs["inputs"][place]["name"] for place in pair.flipped]
+                return {"name": theirs["name"], "tensors": tensors, "dims": whole(pair, texts), "flipped": flipped}
     return None

@@ -73,10 +73,10 @@ sed -i 's/float/REAL/g' "$work/own/twice.c"
 (cd "$work" && eval "$(sed -n 's/.*which is right already: //p' out)" && "$twagent" eval "$work/own" first.c --effort search >"$work/out" 2>&1)
 say $? "so is one that writes REAL, by the command that is told: $(cat "$work/out")"
 # Without starts, a model or a name that says so: what computes a shipped problem begins with its starts.
-mkdir "$work/mine" && printf 'def reference(w, x):\n    return x @ w\n' >"$work/mine/r.py"
-printf 'name: mine\ndims: {r: 96, c: 80, i: 64}\ninputs:\n  W: {shape: [i, c], dtype: float32}\n  X: {shape: [r, i], dtype: float32}\noutputs: {Z: {shape: [r, c], dtype: float32}}\nreference: r.py\n' >"$work/mine/spec.yaml"
+mkdir "$work/mine" && printf 'def reference(w, x):\n    return x @ w.T\n' >"$work/mine/r.py"
+printf 'name: mine\ndims: {r: 96, c: 80, i: 64}\ninputs:\n  W: {shape: [c, i], dtype: float32}\n  X: {shape: [r, i], dtype: float32}\noutputs: {Z: {shape: [r, c], dtype: float32}}\nreference: r.py\n' >"$work/mine/spec.yaml"
 "$twagent" run "$work/mine" --no-final --budget-evaluations 1 >"$work/out" 2>&1
-grep -q 'r[0-9]*-c1 .*direct.c\|r[0-9]*-c1 .*packed.c\|1 evaluated.*1 kernel' "$work/out"; say $? "a product by another name begins: $(cat "$work/out")"
+grep -q 'r[0-9]*-c1 .*direct.c\|r[0-9]*-c1 .*packed.c\|1 evaluated.*1 kernel' "$work/out"; say $? "a product by another name, with a factor transposed, begins: $(cat "$work/out")"
 if ! "$twagent" doctor --backend cuda --json >"$work/out" 2>/dev/null; then
     /usr/bin/python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["error"]' "$work/out"; say $? "doctor --json says JSON without a GPU: $(cat "$work/out")"
 fi

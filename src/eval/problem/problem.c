@@ -371,15 +371,17 @@ const char *problem_starts_folder(const struct problem *problem, const char *bac
     return arena_printf(problem->arena, "%s/%sstarts/%s", problem->folder, own, backend);
 }
 
-static size_t list_starts(const struct problem *problem, const char *folder, const char **paths,
-                          size_t most)
+/* `functions`: those alone that are called as a function is, and need no launch plan. */
+static size_t list_starts(const struct problem *problem, const char *folder, bool functions,
+                          const char **paths, size_t most)
 {
     DIR *entries = opendir(folder);
     size_t count = 0, capacity = 0;
     const char **found = NULL;
     const struct dirent *entry;
     while (entries != NULL && (entry = readdir(entries)) != NULL) {
-        if (language_of_file(entry->d_name) == NULL || entry->d_name[0] == '.')
+        const struct language *language = language_of_file(entry->d_name);
+        if (language == NULL || entry->d_name[0] == '.' || (functions && language->plan))
             continue;
         if (count == capacity) {
             capacity = capacity == 0 ? 16 : capacity * 2;
@@ -404,9 +406,12 @@ static size_t list_starts(const struct problem *problem, const char *folder, con
 size_t problem_starts(const struct problem *problem, const char *backend, const char **paths,
                       size_t most)
 {
-    size_t count = list_starts(problem, problem_starts_folder(problem, backend), paths, most);
+    size_t count =
+        list_starts(problem, problem_starts_folder(problem, backend), false, paths, most);
     const char *shipped = count == 0 ? shipped_starts_folder(problem, backend) : NULL;
-    return shipped != NULL ? list_starts(problem, shipped, paths, most) : count;
+    return shipped != NULL
+               ? list_starts(problem, shipped, shipped_is_flipped(problem, NULL), paths, most)
+               : count;
 }
 
 const char *problem_definition(const struct problem *problem)

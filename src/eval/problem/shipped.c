@@ -112,6 +112,15 @@ const struct value *shipped_of(const struct problem *problem)
     return slot != NULL ? slot->found : NULL;
 }
 
+bool shipped_is_flipped(const struct problem *problem, const char *name)
+{
+    const struct value *flipped = value_get(shipped_of(problem), "flipped");
+    for (size_t i = 0; flipped != NULL && i < flipped->count; i++)
+        if (name == NULL || strcmp(flipped->items[i]->text, name) == 0)
+            return true;
+    return false;
+}
+
 char *shipped_folder(const struct problem *problem)
 {
     const struct value *shipped = shipped_of(problem);

@@ -17,8 +17,12 @@ struct shipped { /* of a problem: what has been found */
     const struct value *found;
 };
 
-/* {"name", "tensors": {theirs: ours}, "dims": {theirs: text over ours}}; NULL: like none. */
+/* {"name", "tensors": {theirs: ours}, "dims": {theirs: text over ours}, "flipped": [theirs]}; NULL:
+ * like none. */
 const struct value *shipped_of(const struct problem *problem);
+/* Whether this input of the shipped problem lies transposed in the definition; NULL: any of them.
+ * A function's text can put it right, a launch plan cannot. */
+bool shipped_is_flipped(const struct problem *problem, const char *name);
 /* The folder of the shipped problem which this one computes;
  * mem_free() it. NULL: none. */
 char *shipped_folder(const struct problem *problem);

@@ -104,6 +104,22 @@ static const struct row {
      "    return v / 2 * (1 + np.tanh((2 / 3.141592653589793) ** 0.5 * (v + 0.044715 * v**3)))\n",
      "gelu_tanh",
      {"M=n", "N=m"}},
+    {"a layer without a bias: a factor lies transposed",
+     "dims: {rows: 96, out: 80, in: 64}\n"
+     "inputs:\n  x: {shape: [rows, in], dtype: float32}\n  w: {shape: [out, in], dtype: float32}\n"
+     "outputs: {y: {shape: [rows, out], dtype: float32}}\n",
+     "r.py",
+     "def reference(x, w):\n    return x @ w.T\n",
+     "matmul",
+     {"M=rows", "K=in", "N=out"}},
+    {"both factors lie transposed",
+     "dims: {m: 96, n: 80, k: 64}\n"
+     "inputs:\n  x: {shape: [k, m], dtype: float32}\n  w: {shape: [n, k], dtype: float32}\n"
+     "outputs: {y: {shape: [m, n], dtype: float32}}\n",
+     "r.py",
+     "def reference(x, w):\n    return x.T @ w.T\n",
+     "matmul",
+     {"M=m", "K=k", "N=n"}},
     {"a product and one more",
      "dims: {m: 96, n: 80, k: 64}\n"
      "inputs:\n  a: {shape: [m, k], dtype: float32}\n  b: {shape: [k, n], dtype: float32}\n"
@@ -154,6 +170,8 @@ static void check_found(const struct problem *problem, const struct row *row)
         assert_string_equal(value_text(value_get(found, "dims"), dim, ""), equals + 1);
     }
     check_starts(problem);
+    if (shipped_is_flipped(problem, NULL)) /* a launch plan cannot transpose */
+        assert_int_equal(problem_starts(problem, "cuda", paths, 1), 0);
 }
 
 static void test_rows(void **state)
