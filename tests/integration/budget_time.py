@@ -42,7 +42,8 @@ def run(twagent, worker, work, name, budget_s):
 def far_enough(work, name, record):
     if name == "search":
         return record["evaluated"] >= 3 and record["lane_waits"] > record["lane_busy"]
-    return name != "final" or notes(work, "final")[-1:] and notes(work, "final")[-1][0] == "final"
+    efforts = [one[0] for one in notes(work, "final")]
+    return name != "final" or (efforts[-1:] == ["final"] and "full" in efforts)
 
 
 def in_time(twagent, worker, work, name):

@@ -208,10 +208,8 @@ static void final_record(struct search *search)
 
 /* Another twagent times here. A run-off waits for it as long as the last measurement has its time
  * behind it; that one some seconds more than there are: it would be for nothing. */
-void search_final_watch(struct search *search)
+static void watch_waiting(struct search *search)
 {
-    if (!search->final->request.active || !search->final->request.waits)
-        return;
     if (!search->final->finalist) {
         if (!search_affords_in_flight(search))
             search_final_cancel(search);
@@ -224,6 +222,33 @@ void search_final_watch(struct search *search)
     log_event(LOG_WARN, "run.final", search->id,
               "the time is up while another twagent times here: the champion stays unverified");
     search_final_cancel(search);
+}
+
+/* Nobody is in the way, and it takes longer than was kept back for it. */
+static void watch_measuring(struct search *search)
+{
+    struct final *final = search->final;
+    if (!final->finalist && search_final_is_due(search)) {
+        search_final_cancel(search);
+        return;
+    }
+    if (!final->finalist || final->waited || !search_time_is_overrun(search))
+        return;
+    final->out_of_time = true;
+    search_short_of_time(search, "the champion's last measurement took longer than estimated");
+    log_event(LOG_WARN, "run.final", final->finalist->record.id,
+              "the time is up amid its last measurement: the champion stays unverified");
+    search_final_cancel(search);
+}
+
+void search_final_watch(struct search *search)
+{
+    struct final *final = search->final;
+    final->waited = final->waited || final->request.waits;
+    if (final->request.active && final->request.waits)
+        watch_waiting(search);
+    else if (final->request.active)
+        watch_measuring(search);
 }
 
 void search_final_cancel(struct search *search)

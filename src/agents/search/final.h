@@ -27,6 +27,7 @@ struct final {
     struct attempt *finalist;
     int tries;
     struct run_off run_off;
+    bool waited;                /* for another twagent: then it may come to its end, late */
     bool out_of_time;           /* amid it, while another twagent timed on the cores */
     struct evaluation champion; /* texts in the request's arena */
     bool has_champion;

@@ -54,6 +54,7 @@ static int prepared(struct search *search)
     struct store_batch *batch = store_batch_new();
     search_put_ceilings(search, batch);
     search_lessons_open(search, batch);
+    search_put_opening(search, batch);
     search_put_run(search, batch);
     store_write_take(search->writer, &search->write, &search->task, batch);
     search->prepared = true;
@@ -87,6 +88,7 @@ static enum task_result step_preparing(struct search *search)
 {
     if (!search->written_start) {
         put_start(search);
+        search_tell_opening(search);
         search_library_open(search);
         if (search_lanes_open(search) == 0)
             return TASK_WAIT;

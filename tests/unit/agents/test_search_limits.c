@@ -269,6 +269,61 @@ static void test_grace(void **state)
     }
 }
 
+/* A last measurement that takes longer than its estimate ends a twentieth late, or 2 s; a run-off's
+ * match when that one is due. One that had waited for another twagent comes to its end. */
+static void test_overrun(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t budget_ms;
+        double left_s;
+        bool finalist, waited, ends;
+    } rows[] = {{60000, -2.9, true, false, false}, {60000, -3.1, true, false, true},
+                {60000, -9, true, true, false},    {10000, -1.9, true, false, false},
+                {10000, -2.1, true, false, true},  {60000, 8.1, false, false, false}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct search *search = timed(rows[i].budget_ms, rows[i].left_s * 1e3);
+        struct attempt finalist = {.record.id = "r1-c1"};
+        struct final final = {.finalist = rows[i].finalist ? &finalist : NULL,
+                              .waited = rows[i].waited,
+                              .request = {.active = true}};
+        struct lane lane = {0};
+        list_init(&lane.submitted);
+        search->lanes.place[0].lane = &lane;
+        search->time.final_ms = 8000;
+        search->final = &final;
+        search_final_watch(search);
+        if (final.out_of_time != rows[i].ends)
+            fail_msg("row %zu: %d", i, final.out_of_time);
+        drop_timed(search);
+    }
+    struct search *search = timed(60000, 7900);
+    search->time.final_ms = 8000;
+    assert_true(search_final_is_due(search));
+    drop_timed(search);
+}
+
+/* What is kept back is used: four minutes ended 27 s early. */
+static void test_reserve(void **state)
+{
+    (void)state;
+    static const struct {
+        double budget_s, left_s;
+        bool another;
+    } rows[] = {{240, 23, true},   {240, 21, false}, {3600, 33, true},
+                {3600, 31, false}, {60, 13, true},   {60, 11, false}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct search *search = timed((int64_t)(rows[i].budget_s * 1e3), rows[i].left_s * 1e3);
+        search->time.final_ms = 8000;
+        search->time.full_ms = 1500;
+        search_learn_measured(search, 1000, 0);
+        search->time.measured = 3;
+        if (search_affords_another(search, 4000) != rows[i].another)
+            fail_msg("row %zu", i);
+        drop_timed(search);
+    }
+}
+
 /* What the time was not enough for is said, whichever budget ended the search before. */
 static void test_short_of_time(void **state)
 {
@@ -374,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_progress),      cmocka_unit_test(test_ranking),
         cmocka_unit_test(test_time),          cmocka_unit_test(test_in_flight),
         cmocka_unit_test(test_waits),         cmocka_unit_test(test_grace),
+        cmocka_unit_test(test_overrun),       cmocka_unit_test(test_reserve),
         cmocka_unit_test(test_short_of_time),
     };
     return cmocka_run_group_tests(tests, clock_stops, clock_goes_on);

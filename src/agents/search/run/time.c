@@ -6,6 +6,8 @@
 #include "base/clock.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* The estimate is of the machine as it was: a busier one takes longer. */
 static const double margin = 1.25;
@@ -53,8 +55,9 @@ int64_t search_measured(const struct search *search)
     return search->time.measured;
 }
 
-/* Before anything is known a share of all; then the last measurement, and where there is plenty of
- * time also the run-off and another try. */
+/* Before anything is known a share of all; then the last measurement, where there is time for it
+ * the run-off, and where there is plenty another try, which is seldom needed: what it leaves is
+ * lost. */
 static double reserve_ms(const struct search *search)
 {
     enum { LEAST_MS = 12000, MOST_MS = 120000, RUN_OFFS = 5, CLOSING_MS = 500 };
@@ -65,8 +68,8 @@ static double reserve_ms(const struct search *search)
         return fmin(fmin(fmax(all / 6, LEAST_MS), all / 3), MOST_MS);
     double final_ms = search->time.final_ms;
     double one = margin * final_ms + waiting_ms(search, final_ms) + CLOSING_MS;
-    double whole = 2 * one + RUN_OFFS * margin * search->time.full_ms;
-    return fmax(one, fmin(whole, all / 6));
+    double run_off = RUN_OFFS * margin * search->time.full_ms;
+    return fmax(fmax(one, fmin(one + run_off, all / 6)), fmin(2 * one + run_off, all / 20));
 }
 
 /* Nothing is kept back for a champion that there cannot be: the first candidate has all the time.
@@ -106,6 +109,20 @@ void search_deadline_stop(struct search *search)
 bool search_time_is_up(const struct search *search)
 {
     return search->options.budget_ms > 0 && left_ms(search) < 0;
+}
+
+/* What was begun has had the time that is allowed for an estimate's error. */
+bool search_time_is_overrun(const struct search *search)
+{
+    enum { LEAST_MS = 2000 };
+    double budget_ms = (double)search->options.budget_ms;
+    return budget_ms > 0 && left_ms(search) < -fmax(budget_ms / 20, LEAST_MS);
+}
+
+bool search_final_is_due(const struct search *search)
+{
+    return search->options.budget_ms > 0 && search->options.final &&
+           left_ms(search) < search->time.final_ms + waiting_ms(search, search->time.final_ms);
 }
 
 bool search_time_is_long_up(const struct search *search)
@@ -154,4 +171,39 @@ uint64_t search_within_ms(const struct search *search)
 {
     double left = left_ms(search);
     return search->options.budget_ms <= 0 ? 0 : left > 1 ? (uint64_t)left : 1;
+}
+
+/* ---- what opening took ---- */
+
+static const char *opening_key(const struct search *search)
+{
+    return arena_printf(search->arena, "opening/%s/%s", search->options.backend,
+                        search->record.problem_hash);
+}
+
+void search_put_opening(struct search *search, struct store_batch *batch)
+{
+    char text[32];
+    int length =
+        snprintf(text, sizeof text, "%.0f", search_elapsed_ms(search) - search->earlier_ms);
+    store_batch_put(batch, STORE_FACTS, opening_key(search), text, (size_t)length);
+}
+
+/* Before the time goes: a first verdict takes about as long again, and the last measurement more.
+ */
+void search_tell_opening(const struct search *search)
+{
+    enum { TIMES = 3, LEAST_S = 10 };
+    struct err ignored;
+    BUF_LOCAL(text, 64);
+    double budget_s = (double)search->options.budget_ms / 1e3;
+    if (budget_s <= 0 ||
+        store_get(search->store, STORE_FACTS, opening_key(search), &text, &ignored))
+        return;
+    double took_s = strtod(buf_text(&text), NULL) / 1e3, wanted_s = TIMES * took_s + LEAST_S;
+    if (took_s > budget_s / 2)
+        log_event(LOG_WARN, "run.time", search->id,
+                  "a budget of %.0f s is too short: opening %s alone took %.0f s here the last "
+                  "time; --budget-time %.0fs would have a verified kernel",
+                  budget_s, search->record.problem, took_s, wanted_s);
 }

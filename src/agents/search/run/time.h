@@ -9,6 +9,7 @@
 
 struct search;
 struct lane_request;
+struct store_batch;
 
 struct time {
     struct timer deadline;
@@ -26,6 +27,12 @@ void search_deadline_stop(struct search *search);
 bool search_time_is_up(const struct search *search); /* the whole of it, what was kept back too */
 void search_learn_cost(struct search *search, const struct lane_request *request); /* a verdict */
 void search_learn_measured(struct search *search, double busy_ms, double waits);   /* so far */
+/* By more than a twentieth of the budget, or 2 s. */
+bool search_time_is_overrun(const struct search *search);
+bool search_final_is_due(const struct search *search); /* or it has not all of its time */
+/* What opening the problem took is kept; and said where a budget is too short for it. */
+void search_put_opening(struct search *search, struct store_batch *batch);
+void search_tell_opening(const struct search *search);
 /* And so long that a last measurement waits no more: a sixth of the budget, or 10 s. */
 bool search_time_is_long_up(const struct search *search);
 bool search_affords_another(const struct search *search, double busy_ms); /* and then the final */
