@@ -94,13 +94,10 @@ static void a_report_says_why_it_waited_and_ended(void **state)
                                   .spent = "$1.23 of $5.00, 1.2 M tokens, 312 answers",
                                   .pauses = pauses,
                                   .pause_count = 2};
-    const char *const texts[] = {"Sat 07:38 for 1:00",
-                                 "patience: nothing better",
-                                 "a 67 %, b 33 %",
-                                 "$1.23 of $5.00",
-                                 "paused by a person",
-                                 "9 of 12: no clang found (twagent show r1-c1); 3 of 12: wrong "
-                                 "result, not written (twagent show r1-c7)"};
+    static const char refused[] = "9 of 12: no clang found (twagent show r1-c1); 3 of 12: wrong "
+                                  "result, not written (twagent show r1-c7)";
+    const char *const texts[] = {"Sat 07:38 for 1:00", "patience: nothing better", "a 67 %, b 33 %",
+                                 "$1.23 of $5.00",     "paused by a person",       refused};
     struct buf text, html;
     (void)state;
     buf_init(&text, 1 << 20);
