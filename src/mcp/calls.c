@@ -221,6 +221,12 @@ void rpc_call_start(struct mcp_server *server, struct request *request, enum mcp
         mem_free(call);
         return;
     }
+    if (call->call.apart && server->apart_count >= MCP_APART_MOST) { /* room for those that wait */
+        rpc_error(server, request->id, RPC_INTERNAL, "busy: 32 detached calls have not ended");
+        mem_free(call);
+        return;
+    }
+    server->apart_count += call->call.apart != 0;
     request->arena = NULL;
     list_append(&server->calls, &call->link);
     server->call_count++;
@@ -279,6 +285,7 @@ void rpc_calls_reap(struct mcp_server *server)
             answer(server, call);
         list_remove(link);
         server->call_count--;
+        server->apart_count -= call->call.apart != 0;
         process_free(call->process);
         arena_free(call->call.arena);
         mem_free(call);

@@ -20,7 +20,7 @@ struct loop;
 
 enum mcp_kind { MCP_TOOL, MCP_RESOURCE, MCP_PROMPT };
 
-enum { MCP_LINE_MOST = 8 << 20, MCP_CALLS_MOST = 64 };
+enum { MCP_LINE_MOST = 8 << 20, MCP_CALLS_MOST = 64, MCP_APART_MOST = 32 };
 
 struct mcp_call {
     struct arena *arena; /* the call's own */

@@ -32,7 +32,7 @@ struct mcp_server {
     struct buf input, output;
     bool too_long; /* until the line's end */
     struct list calls;
-    size_t call_count;
+    size_t call_count, apart_count;
     struct slots alone, beside;
 };
 

@@ -271,7 +271,10 @@ def leave_midway(server):
         check("a detached call is cancelled", ended.get("isError"), ended)
     while server.children():
         time.sleep(0.02)
-    server.tool(slow["name"], **slow["arguments"])
+    crowd = [server.ask("tools/call", slow) for _ in range(40)]
+    taken = [answer["result"]["structuredContent"]["call"] for answer in crowd if "result" in answer]
+    check("of a crowd of detached calls, some are told to wait", len(taken) == 32, crowd[-1])
+    check("there is room to end one", server.tool("wait", call=taken[-1], cancel=True).get("isError"))
     while not server.children():
         time.sleep(0.02)
     left = server.children()
@@ -294,6 +297,10 @@ def own():
         file.write(spec)
     read = server.ask("resources/read", {"uri": "twagent://formats/cpu/own"})
     check("its signature", PLAIN.split("\n")[0] in read["result"]["contents"][0]["text"], read)
+    found = server.tool("profile", problem="own", source=PLAIN)
+    code = server.tool("more", result=found["structuredContent"]["more"]["result"],
+                       part="evaluation.metrics")["structuredContent"]["part"]
+    check("the hot loop's instructions", "jne" in str(code.get("hot_loop")) or os.uname().machine != "x86_64", code)
     wrong = PLAIN.replace("+ B", "- B")
     for until, stage in (("compile", "compile"), ("check", "check")):
         found = server.tool("evaluate", problem="own", source=PLAIN, until=until)["structuredContent"]
