@@ -367,6 +367,10 @@ class Described(Parameters, Draws):
             spec["inputs"][place["name"]] = entry
         spec["outputs"] = {n: {"shape": shape, "dtype": d} for n, shape, d in self.outputs}
         spec["reference"] = os.path.basename(self.path)
+        # Kernels of such files are written with fmaxf and fast math, and most files say nothing of NaN.
+        spec["non_finite"] = getattr(self.file, "non_finite", "ignore")
+        if spec["non_finite"] not in ("reference", "propagate", "ignore"):
+            raise Refused('expected non_finite = "reference", "propagate" or "ignore", not %r' % (spec["non_finite"],))
         flops = self.flops()
         if flops:
             spec["flops"] = flops

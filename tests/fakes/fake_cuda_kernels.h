@@ -35,7 +35,7 @@ static void run_relu(arguments a)
     const float *in = (const float *)(uintptr_t)a[0];
     float *out = (float *)(uintptr_t)a[1];
     for (uint64_t i = 0; i < a[2]; i++)
-        out[i] = in[i] > 0.0f ? in[i] : 0.0f;
+        out[i] = in[i] < 0.0f ? 0.0f : in[i];
 }
 
 /* By $FAKE_CUDA_COSTS' clock; never so steady that few samples are enough. */

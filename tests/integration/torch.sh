@@ -48,7 +48,7 @@ void kernel(const float *x, const float *fc_weight, const float *fc_bias, float 
             float sum = fc_bias[o];
             for (int64_t k = 0; k < 24; k++)
                 sum += x[b * 24 + k] * fc_weight[o * 24 + k];
-            out[b * 12 + o] = (sum > 0.0f ? sum : 0.0f) * 0.5f;
+            out[b * 12 + o] = (sum < 0.0f ? 0.0f : sum) * 0.5f;
         }
 }
 C
@@ -61,7 +61,7 @@ print("void kernel(%s, float *out, int64_t B)" % ", ".join("const float *" + nam
 print("{\n    for (int64_t b = 0; b < B; b++) {\n        float v[8], n[8];\n        memcpy(v, x + b * 8, sizeof v);")
 for i in range(61):
     print("        for (int o = 0; o < 8; o++) {\n            float s = l%d_b[o];\n            for (int k = 0; k < 8; k++)\n"
-          "                s += v[k] * l%d_w[o * 8 + k];\n            n[o] = (s > 0 ? s : 0) + v[o];\n        }\n        memcpy(v, n, sizeof v);" % (i, i))
+          "                s += v[k] * l%d_w[o * 8 + k];\n            n[o] = (s < 0 ? 0 : s) + v[o];\n        }\n        memcpy(v, n, sizeof v);" % (i, i))
 print("        for (int o = 0; o < 8; o++)\n            out[b * 8 + o] = v[o] * 0.01f;\n    }\n}")
 PY
 sed -i '1i #include <string.h>' "$work/network.c"
@@ -138,6 +138,14 @@ for path in files:
     got = load(path).Model()(*given, *dims.values())
     assert torch.allclose(got, torch.as_tensor(wanted), rtol=1e-3, atol=1e-4), name
 PY
+
+# What NaN and infinity become is asked where the file says so.
+write clip 'pass' 'return torch.relu(x)' 'torch.randn(64, 32)'
+echo 'void kernel(const float *x, float *out, int64_t B) { for (int64_t i = 0; i < B * 32; i++) out[i] = x[i] > 0 ? x[i] : 0; }' >"$work/clip.c"
+"$twagent" eval "$work/clip.py" "$work/clip.c" --time-budget 1ms --no-profile >"$work/out" 2>&1; say $? "a rectifier that loses a NaN: $(cat "$work/out")"
+echo 'non_finite = "reference"' >>"$work/clip.py"
+"$twagent" eval "$work/clip.py" "$work/clip.c" --time-budget 1ms --no-profile >"$work/out" 2>&1; [ $? -eq 1 ] && grep -q 'expected nan' "$work/out"
+say $? "and is refused where the file asks: $(cat "$work/out")"
 
 # Files in other forms: a function with shapes, as generate_kernel is called; ModelNew without get_inputs.
 cat >"$work/function.py" <<'PY'

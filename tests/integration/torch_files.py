@@ -168,6 +168,9 @@ expect("a tensor without elements", {"empty": [0, 4], "torch": "float32"}, told[
 refused("an output without elements", "output out has no elements", module("pass", "return x[:0]", X))
 refused("one that is not dense", "sparse or quantized", module("pass", "return x.to_dense()", "torch.eye(4).to_sparse()"))
 refused("a list of tensors", "argument x is a list", module("pass", "return x[0]", "[torch.rand(4), torch.rand(4)]"))
+for said, wanted in (("", "ignore"), ("non_finite = 'reference'\n", "reference"), ("non_finite = 'propagate'\n", "propagate")):
+    expect("NaN and infinity", wanted, json.loads(describe(said + module("pass", "return torch.relu(x)", X))["spec"])["non_finite"])
+refused("another word for it", "expected non_finite = ", "non_finite = True\n" + module("pass", "return torch.relu(x)", X))
 MARKED = module("pass", "return torch.relu(x)", X)
 inputs_are("a byte order mark", "x", b"\xef\xbb\xbf" + MARKED.encode())
 inputs_are("no-break and unseen spaces, lines of another system", "x", MARKED.replace("    ", "\u00a0   ").replace("relu", "relu\u200b").replace("\n", "\r\n"))

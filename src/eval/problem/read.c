@@ -220,9 +220,10 @@ static int read_non_finite(struct reading *reading)
         reading->problem->non_finite = NON_FINITE_PROPAGATE;
     else if (strcmp(contract, "ignore") == 0)
         reading->problem->non_finite = NON_FINITE_IGNORE;
-    else if (*contract != '\0')
+    else if (*contract != '\0' && strcmp(contract, "reference") != 0)
         return document_refuse(&reading->document, document_key_line(reading->root, "non_finite"),
-                               "expected non_finite: propagate or ignore, not \"%.80s\"", contract);
+                               "expected non_finite: reference, propagate or ignore, not \"%.80s\"",
+                               contract);
     return 0;
 }
 
