@@ -262,7 +262,9 @@ static void put_instruction(const struct reading *reading, const struct mix *mix
     enum { MOST = 90 };
     static const double least = 0.02;
     const struct instruction *item = &reading->function.items[at];
-    size_t length = strcspn(item->text, item->target != 0 ? " \t#<\n" : "#<\n"), hits = 0;
+    bool call = starts(item->text, "call"); /* whose name stands in the brackets */
+    size_t length = strcspn(item->text, item->target != 0 ? " \t#<\n" : call ? "#\n" : "#<\n");
+    size_t hits = 0;
     while (length > 0 && isspace((unsigned char)item->text[length - 1]))
         length--;
     if (mix->samples > 0)
