@@ -99,6 +99,15 @@ static void range_of(const struct asked *asked, size_t k, double *low, double *h
     }
 }
 
+/* What was given; of codes also what lies between two of these, which inputs that move by less
+ * give. */
+static bool is_reached(const struct ties *ties, const struct asked *asked, size_t k, double number)
+{
+    double low, high;
+    range_of(asked, k, &low, &high);
+    return ties->index ? is_given(asked, k, number) : number >= low && number <= high;
+}
+
 /* Among what the definition gave, or `beside` it. */
 static bool is_among(const struct asked *asked, size_t k, double number, double beside)
 {
@@ -108,7 +117,7 @@ static bool is_among(const struct asked *asked, size_t k, double number, double 
     return number >= fmax(asked->low, low - beside) && number <= fmin(asked->high, high + beside);
 }
 
-/* An answer that was given explains an element: each of an index's, of others at most a sixteenth
+/* An answer that was reached explains an element: each of an index's, of others at most a sixteenth
  * of all, or twice as many as the definition gets wrong in its own precision. Where that is more
  * than a quarter of all, the inputs are no question: of indices, those that it gives another one
  * for. There, and where many answers are as good, one may be as far off as the definition's lie
@@ -131,7 +140,7 @@ static void settle(struct ties *ties, const struct asked *asked, bool zeros)
         size_t different = distinct(&asked->given[k * ANSWERS], asked->answers);
         bool any = (none && (different > 1 || !ties->index)) || different >= MANY;
         if ((any && is_among(asked, k, number, apart)) ||
-            (is_given(asked, k, number) && near++ < most))
+            (is_reached(ties, asked, k, number) && near++ < most))
             ties_explain(ties, asked->at[k]);
     }
 }
@@ -217,7 +226,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Of indices that lie along `pointing`, or of rows: in none of the definition's, and in one here.
- */
+ * Two codes are no such: where they lie a step apart rounding may make them one. */
 static bool repeats(const struct ties *ties, const struct pointing *pointing)
 {
     MEM_LOCAL double *numbers = (double *)mem_array(pointing->picks + 1, sizeof *numbers);
@@ -251,7 +260,7 @@ static void find_sizes(const struct problem *problem, double sizes[DTYPES])
         sizes[i] = bits < 0 ? last_bits[i] : fmax(last_bits[i], ldexp(1.0, -bits));
 }
 
-/* `rows`: of the output, if its numbers are no indices. */
+/* `rows`: of the output, if its numbers are no indices of what lies along them. */
 static void ask_all(struct ties *ties, struct pointing *rows)
 {
     enum { PAIRS = 8 };
@@ -293,5 +302,5 @@ bool session_excuses_integers(struct session *session, const struct set *set, si
     struct subject *subject = reference_subject(session->reference);
     if (subject != NULL)
         subject->ops->pause(subject);
-    return ties.bad_count == 0 && !repeats(&ties, &pointing);
+    return ties.bad_count == 0 && !(ties.index && repeats(&ties, &pointing));
 }

@@ -290,6 +290,29 @@ static void test_fine_steps(void **unused)
     end();
 }
 
+/* To a millionth: of two numbers that are a step apart, one at a half, rounding makes one. */
+static float step_apart(size_t row, size_t column, float drawn)
+{
+    (void)drawn;
+    float number = 0.001f * (float)(column + 1) + 0.03f * (float)row;
+    return column == 7 ? 0.6034685f : column == 9 ? 0.603469f : number;
+}
+
+static void test_codes_that_become_one(void **unused)
+{
+    int32_t got[ROWS * LENGTH] = {0};
+    (void)unused;
+    begin("return np.rint(X * X.dtype.type(1000000))", "N", "int32");
+    struct set *set = make(step_apart);
+    put_exact(set, got);
+    assert_int_equal(got[9] - got[7], 1);
+    got[7] = got[9];
+    assert_true(session_excuses(session, set, 0, got));
+    got[7] += 100;
+    assert_false(session_excuses(session, set, 0, got));
+    end();
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -302,6 +325,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(test_codes),
                                        cmocka_unit_test(test_steps),
                                        cmocka_unit_test(test_what_is_no_tie),
-                                       cmocka_unit_test(test_fine_steps)};
+                                       cmocka_unit_test(test_fine_steps),
+                                       cmocka_unit_test(test_codes_that_become_one)};
     return cmocka_run_group_tests_name("ties", tests, NULL, NULL);
 }
