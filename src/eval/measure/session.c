@@ -33,6 +33,7 @@ static int open_shapes(struct session *session, struct err *err)
             return -1;
     session->shape_total = session->shape_count + HIDDEN_SHAPES;
     session_make_long(session);
+    session_draw_short(session);
     session_draw_beyond(session);
     session_draw_large(session);
     size_t bytes = shape_bytes(&session->shapes[0]) + 1;

@@ -340,18 +340,29 @@ size_t problem_products(const struct problem *problem, const struct names *dims)
 }
 
 /* No more than the spec says. */
+/* As the spec says; 0: it does not. */
+static double own_reduction(const struct problem *problem, const struct names *dims)
+{
+    int64_t number = 0;
+    struct err ignored;
+    bool known =
+        problem->reduction != NULL && expr_eval(problem->reduction, expr_lookup_names,
+                                                (void *)(uintptr_t)dims, &number, &ignored) == 0;
+    return known && number > 0 ? (double)number : 0.0;
+}
+
 size_t problem_reduction(const struct problem *problem, const struct names *dims)
 {
     double row, reduction = terms_by_work(problem, dims, &row);
-    int64_t number = 0;
-    struct err ignored;
+    double own = own_reduction(problem, dims);
     reduction = fmax(reduction, row);
-    if (problem->reduction != NULL &&
-        expr_eval(problem->reduction, expr_lookup_names, (void *)(uintptr_t)dims, &number,
-                  &ignored) == 0 &&
-        number > 0)
-        reduction = fmin(reduction, (double)number);
-    return (size_t)reduction;
+    return (size_t)(own > 0.0 ? fmin(reduction, own) : reduction);
+}
+
+size_t problem_terms_most(const struct problem *problem, const struct names *dims)
+{
+    double own = own_reduction(problem, dims);
+    return own > 0.0 ? (size_t)own : problem_reduction(problem, dims);
 }
 
 static int compare_texts(const void *left, const void *right)

@@ -21,7 +21,7 @@ enum {
     HISTORY_MOST = 16,
     HIDDEN_SHAPES = 2,
     BEYOND_SHAPES = 3,
-    SHAPES_MOST = SHAPES_MAX + HIDDEN_SHAPES + 1 + BEYOND_SHAPES,
+    SHAPES_MOST = SHAPES_MAX + HIDDEN_SHAPES + 2 + BEYOND_SHAPES,
     LARGE_SHAPES = 2,
     LARGE_SETS = 4,
     LARGE_TURNS = 8, /* evaluations until they are of other shapes */
@@ -67,9 +67,11 @@ struct session {
     struct reference *reference;
     const char *python, *versions;
     struct random random;
-    size_t shape_count; /* the spec's; then hidden ones, a long one, those beyond the main one */
+    size_t
+        shape_count; /* the spec's; then hidden, a long, a short one, those beyond the main one */
     size_t shape_total, beyond_shape, beyond_count;
     const struct shape *long_shape; /* small, with sums as long as the main shape's; or that */
+    struct shape *short_shape;      /* with sums shorter than a vector; NULL: none */
     struct shape shapes[SHAPES_MOST];
     uint64_t slices; /* bits of the dims that can be sliced; slice.c */
     bool slices_known;

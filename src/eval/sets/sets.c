@@ -275,6 +275,14 @@ static void add_edge_cases(struct session *session)
         add_case(session, session_small_shape(session), DRAW_OFFSET);
 }
 
+/* A sum's rest, where that is all there is: a wrong one shows far from zero. */
+static void add_short_cases(struct session *session)
+{
+    static const enum distribution asked[] = {DRAW_OFFSET, DRAW_BELOW};
+    for (size_t i = 0; session->short_shape != NULL && i < sizeof asked / sizeof asked[0]; i++)
+        add_case(session, session->short_shape, asked[i]);
+}
+
 void session_make_cases(struct session *session)
 {
     size_t shapes = session->shape_count;
@@ -291,6 +299,7 @@ void session_make_cases(struct session *session)
     add_hidden_cases(session);
     session->edge_case = session->case_count;
     add_edge_cases(session);
+    add_short_cases(session);
     for (size_t i = 0; i < session->pool_count; i++)
         set_assign(&session->pool[i], &session->shapes[0],
                    (enum distribution)(i % DRAW_RANDOM_COUNT));
@@ -303,12 +312,13 @@ static int refresh_hidden(struct session *session, struct err *err)
     int status = 0;
     for (size_t i = 0; i < HIDDEN_SHAPES && status == 0; i++)
         status = session_draw_hidden(session, i, err);
+    session_draw_short(session);
     session_draw_beyond(session);
     for (size_t i = session->hidden_case; i < session->case_count; i++) {
         struct set *set = &session->cases[i];
         bool optional = set->optional;
-        set_assign(set, i < session->edge_case ? set->shape : session_small_shape(session),
-                   set->distribution);
+        bool own = i < session->edge_case || set->shape == session->short_shape;
+        set_assign(set, own ? set->shape : session_small_shape(session), set->distribution);
         set->optional = optional;
     }
     return status;

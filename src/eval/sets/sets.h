@@ -64,6 +64,8 @@ int shape_shows(const struct session *session, const struct shape *shape);
 /* For the edge cases: the smallest of those that show most, or the largest where none does. */
 const struct shape *session_small_shape(const struct session *session);
 void session_make_long(struct session *session); /* after the spec's shapes, before a region */
+/* The same, with sums of 4 to 15 terms, where the main shape's are longer; and again. */
+void session_draw_short(struct session *session);
 /* True before there is a region, and where that has room for the shape. */
 bool shape_fits(const struct session *session, const struct shape *shape);
 /* The same; and again, no larger than the region that was made for them. */

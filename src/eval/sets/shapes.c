@@ -133,6 +133,45 @@ void session_make_long(struct session *session)
         session->shape_total++;
 }
 
+/* --- sums that are shorter than a vector --- */
+
+enum { SHORT_LEAST = 4, SHORT_MOST = 15 };
+
+/* More outputs, up to as many as show what happens in few rows. */
+static bool is_better(const struct session *session, const struct shape *shape,
+                      const struct shape *best)
+{
+    enum { ENOUGH = 1024 };
+    size_t now = best->layout.outputs[0].elements, more = shape->layout.outputs[0].elements;
+    size_t terms = problem_terms_most(session->problem, &shape->dims);
+    return terms >= SHORT_LEAST && terms <= SHORT_MOST && now < ENOUGH && more > now;
+}
+
+/* Its sums are nothing but what a loop over vectors leaves. */
+void session_draw_short(struct session *session)
+{
+    enum { TRIES = 256 };
+    struct shape best = {0}, shape;
+    const bool first = session->short_shape == NULL;
+    if (problem_terms_most(session->problem, &session->shapes[0].dims) <= SHORT_MOST)
+        return;
+    for (size_t i = 1; i < session->shape_count; i++)
+        if (is_better(session, &session->shapes[i], &best))
+            best = session->shapes[i];
+    for (int i = 0; i < TRIES; i++) {
+        struct names dims;
+        if (problem_draw_dims(session->problem, random_seed(), &dims, NULL) == 0 &&
+            shape_make(session, &dims, &shape, NULL) == 0 && shape_fits(session, &shape) &&
+            is_better(session, &shape, &best))
+            best = shape;
+    }
+    if (best.elements == 0 || (first && session->beyond_count > 0))
+        return;
+    if (first)
+        session->short_shape = &session->shapes[session->shape_total++];
+    *session->short_shape = best;
+}
+
 /* --- beyond the main shape --- */
 
 void session_draw_beyond(struct session *session)

@@ -140,7 +140,8 @@ static void test_what_the_battery_holds(void **state)
         shapes |= 1U << (session->cases[i].shape - session->shapes);
         offsets += session->cases[i].distribution == DRAW_OFFSET;
     }
-    assert_int_equal(offsets, 3); /* its listed shapes are too small for rows */
+    /* its listed shapes are too small for rows */
+    assert_int_equal(offsets, 3 + (session->short_shape != NULL));
     assert_int_equal(distributions, (1U << DISTRIBUTIONS) - 1);
     assert_int_equal(shapes & 1, session->long_shape == session->shapes); /* else not the main */
     assert_int_equal(shapes | 1, (1U << session->shape_total) - 1);
@@ -170,11 +171,19 @@ static void test_edge_cases_have_rows(void **state)
     assert_int_equal(session_open(problem, &fake_backend, &f->lane, &options, &session, &f->err),
                      0);
     for (int turn = 0; turn < 20; turn++) {
-        assert_int_equal(session->case_count - session->edge_case,
-                         DRAW_FEW - DRAW_EDGES + 1); /* NaN */
-        for (size_t i = session->edge_case; i < session->case_count; i++) {
+        size_t count = session->edge_case + DRAW_FEW - DRAW_EDGES + 1; /* NaN */
+        for (size_t i = session->edge_case; i < count; i++) {
             const struct placed *output = &session->cases[i].shape->layout.outputs[0];
             assert_true(output->extents[0] >= 8 && output->extents[1] >= 8);
+        }
+        /* sums that a loop over vectors leaves to its rest, far from zero */
+        assert_int_equal(session->case_count, count + 2);
+        for (size_t i = count; i < session->case_count; i++) {
+            const struct set *set = &session->cases[i];
+            assert_ptr_equal(set->shape, session->short_shape);
+            assert_true(set->shape->dims.number[2] >= 4 && set->shape->dims.number[2] <= 15);
+            assert_true(set->shape->layout.outputs[0].elements >= 256);
+            assert_int_equal(set->distribution, i == count ? DRAW_OFFSET : DRAW_BELOW);
         }
         assert_int_equal(session_refresh(session, true, &f->err), 0);
     }
