@@ -249,7 +249,7 @@ static void equalize(struct drawing *drawing)
 static void spread(struct drawing *drawing)
 {
     enum { TRIES = 24 };
-    static const double factor_most = 4.0, step = 0.94;
+    static const double factor_most = 2.0, step = 0.94;
     const struct problem *problem = drawing->problem;
     int64_t kept[DIMS_MAX];
     struct names tried;
