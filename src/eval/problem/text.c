@@ -192,6 +192,11 @@ static int read_range(const struct document *document, const struct value *map,
     tensor->high = -1.0;
     if (range == NULL)
         return 0;
+    for (size_t i = 0; range->kind == VALUE_LIST && i < range->count; i++)
+        if (range->items[i]->kind == VALUE_REAL && isinf(range->items[i]->real))
+            return document_refuse(document, range->line,
+                                   "expected finite numbers in a range: leave it out where nothing "
+                                   "bounds an input, `non_finite: propagate` draws infinities");
     if (range->kind != VALUE_LIST || range->count != 2 || !is_number(range->items[0]) ||
         !is_number(range->items[1]) || range->items[0]->real > range->items[1]->real)
         return document_refuse(document, range->line, "expected range: [low, high]");

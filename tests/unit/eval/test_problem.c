@@ -326,6 +326,8 @@ static const struct wrong wrongs[] = {
     {HEAD "inputs: {x: {shape: [Q], dtype: float32}}\n" Y, "expected a dim, not \"Q\""},
     {HEAD "inputs: {x: {shape: [N], dtyp: float32}}\n" Y, "the key \"dtype\""},
     {HEAD "inputs: {x: {shape: [N], dtype: float32, range: [2, 1]}}\n" Y, "range: [low, high]"},
+    {HEAD "inputs: {x: {shape: [N], dtype: float32, range: [-.inf, 1]}}\n" Y, "leave it out"},
+    {HEAD X Y "non_finite: maybe\n", "expected non_finite: reference, propagate or ignore"},
     {HEAD "inputs: {N: {shape: [N], dtype: float32}}\n" Y, "not taken, not \"N\""},
     {HEAD X "outputs: {x: {shape: [N], dtype: float32}}\n", "not taken, not \"x\""},
     {HEAD "inputs: {x: {shape: [1,1,1,1,1,1,1,1,1], dtype: float32}}\n" Y, "at most 8"},
