@@ -164,7 +164,7 @@ def rows(work):
     yield "413: shrunk once", dict(faults=("ok", "status code=413"), options=once), shrunk
     yield "no code block: feedback", dict(faults=("ok", say)), complained
     yield "a model's context: what goes in is sent whole", dict(faults=(), entry="    context: 100000\n"), goes_in
-    yield "a model's context: passages give way first", dict(faults=(), entry="    context: 4000\n"), lambda run: fits(run, 4000)
+    yield "a model's context: passages give way first", dict(faults=(), entry="    context: 4100\n"), lambda run: fits(run, 4100)
     yield "a model's context: what cannot go in is refused", dict(faults=(), entry="    context: 400\n", options=("--rounds", "4")), refused
     yield "refused ideas: what they cost, and other words", dict(
         faults=("refuse times=2",), options=("--rounds", "3"), entry="    prices: {prompt: 100, completion: 400}\n"), paid_for_nothing
