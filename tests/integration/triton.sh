@@ -61,7 +61,7 @@ variant() { # NAME SED TEXT: exit code 1
 }
 variant name 's/mask=inside), 0.0/mask=within), 0.0/' 'name.py:18: error: '
 theirs variant count 's/args: \[X, Y, M, N\]/args: [X, Y, M]/' 'relu: args has 3 names, but the function takes 4'
-variant wrong 's/, 0.0), mask/, 0.5), mask/' 'rejected at check: Y['
+variant wrong 's/, 0.0, propagate/, 0.5, propagate/' 'rejected at check: Y['
 variant outside 's/, mask=inside)$/)/' 'rejected at check: wrote outside its outputs'
 theirs variant wrapper 's/^@triton.jit/@triton.autotune([triton.Config({})], key=[])\n@triton.jit/' 'relu has a decorator besides @triton.jit'
 
