@@ -136,12 +136,28 @@ static void stop_group(struct cpu_host *host)
         (void)waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG);
 }
 
-static void look_at(struct cpu_host *host, struct left *left)
+/* What it left stays: a look that was disturbed on a busy machine does not come out so again. Of a
+ * process that ended meanwhile nothing is known. NULL: nothing has changed. */
+static const char *changed_for_good(const struct cpu_host *host, struct left *now, bool loading)
+{
+    enum { LOOKS = 3 };
+    const int pid = host->base.subject.pid;
+    const char *changed = left_change(&host->before, now, loading);
+    for (int i = 1; i < LOOKS && changed != NULL; i++) {
+        left_look(pid, now);
+        changed = left_has_memory(pid) ? left_change(&host->before, now, loading) : NULL;
+    }
+    return changed;
+}
+
+static void look_at(struct cpu_host *host, struct left *left, bool loaded)
 {
     const int pid = host->base.subject.pid;
     kill(-pid, SIGSTOP);
     stop_group(host);
     left_look(pid, left);
+    if (loaded)
+        host->spoilt_by_load = changed_for_good(host, left, true);
     kill(-pid, SIGCONT);
 }
 
@@ -149,8 +165,7 @@ static void look_at(struct cpu_host *host, struct left *left)
 static void look_loaded(struct cpu_host *host)
 {
     struct left loaded;
-    look_at(host, &loaded);
-    host->spoilt_by_load = left_change(&host->before, &loaded, true);
+    look_at(host, &loaded, true);
     host->own_threads = host->before.threads;
     host->before = loaded;
 }
@@ -168,7 +183,7 @@ static int load_it(struct cpu_host *host, struct err *err)
     }
     if (check_filters(host, err) != 0)
         return -1;
-    look_at(host, &host->before); /* nothing of the candidate's has run */
+    look_at(host, &host->before, false); /* nothing of the candidate's has run */
     if (host_go(&host->base, err) != 0)
         return -1;
     if (host_await(&host->base, 1, deadline_ns, &said, err) != 0)
@@ -231,7 +246,7 @@ static struct remains remains(struct subject *subject)
     left_look(subject->pid, &now);
     if (!left_has_memory(subject->pid)) /* killed meanwhile: what was read is of no process */
         return (struct remains){0};
-    const char *changed = left_change(&host->before, &now, false);
+    const char *changed = changed_for_good(host, &now, false);
     bool more = now.threads > host->own_threads;
     return (struct remains){host->spoilt_by_load != NULL ? host->spoilt_by_load : changed,
                             now.memory_bytes, more ? now.threads - host->own_threads : 0};
