@@ -272,17 +272,38 @@ static void spread(struct drawing *drawing)
     memcpy(drawing->numbers, kept, sizeof kept);
 }
 
-/* Fewer groups make each larger, and a smaller stride an output: the least, where that is what a
- * kernel has not met beside large numbers. */
-static int64_t draw_divisor(struct drawing *drawing, size_t index, int64_t number)
+/* The least that leaves room for larger numbers of the others. Sums of many times as many terms are
+ * another question: an honest kernel's may err by more than those at the timed shape. */
+static int64_t least_affordable(const struct drawing *drawing, size_t index)
 {
+    enum { TRIES = 64, TERMS_MORE = 4 };
+    static const double room = 0.8;
+    const struct names *main_dims = &drawing->problem->shapes[0];
+    int64_t numbers[DIMS_MAX], number = main_dims->number[index];
     int64_t low = drawing->problem->dims[index].hidden_low;
     low = low > 0 ? low : 1;
-    if (low >= number || random_below(&drawing->random, 4) == 0)
-        return number;
-    return random_below(&drawing->random, 2) == 0
-               ? low
-               : low + (int64_t)random_below(&drawing->random, (uint64_t)(number - low));
+    size_t terms = problem_terms_most(drawing->problem, main_dims);
+    memcpy(numbers, main_dims->number, sizeof numbers);
+    for (int64_t n = low; n < number && n < low + TRIES; n++) {
+        struct names dims;
+        numbers[index] = n;
+        if (make(drawing->problem, numbers, &dims) &&
+            problem_terms_most(drawing->problem, &dims) <= TERMS_MORE * terms &&
+            affordable(drawing->problem, &dims, room * drawing->times))
+            return n;
+    }
+    return number;
+}
+
+/* Fewer groups make each larger, and a smaller stride an output: mostly the least, since that is
+ * what a kernel has not met beside large numbers. */
+static int64_t draw_divisor(struct drawing *drawing, size_t index, int64_t number)
+{
+    enum { OTHERS = 8 };
+    int64_t least = least_affordable(drawing, index);
+    if (least >= number || random_below(&drawing->random, OTHERS) > 0)
+        return least;
+    return least + (int64_t)random_below(&drawing->random, (uint64_t)(number - least));
 }
 
 /* Next to the main numbers, or those. False: none is larger. */

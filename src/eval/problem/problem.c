@@ -339,7 +339,6 @@ size_t problem_products(const struct problem *problem, const struct names *dims)
     return problem->flops != NULL ? (size_t)terms_by_work(problem, dims, &row) : 0;
 }
 
-/* No more than the spec says. */
 /* As the spec says; 0: it does not. */
 static double own_reduction(const struct problem *problem, const struct names *dims)
 {
@@ -351,6 +350,7 @@ static double own_reduction(const struct problem *problem, const struct names *d
     return known && number > 0 ? (double)number : 0.0;
 }
 
+/* No more than the spec says. */
 size_t problem_reduction(const struct problem *problem, const struct names *dims)
 {
     double row, reduction = terms_by_work(problem, dims, &row);
