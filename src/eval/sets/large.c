@@ -71,11 +71,20 @@ bool session_draws(const struct session *session, enum distribution distribution
     return !own && (distribution != DRAW_FEW || session_few_applies(session));
 }
 
-static enum distribution any_distribution(struct session *session)
+/* With numbers that are alike, or of which only the class counts, a wrong index shows nothing. */
+static bool is_alike(enum distribution distribution)
+{
+    return distribution == DRAW_ZEROS || distribution == DRAW_ONES ||
+           distribution == DRAW_NON_FINITE;
+}
+
+/* Any at the timed shape. The only call at a large one is of numbers that differ; a win is asked
+ * about each distribution there. */
+static enum distribution any_distribution(struct session *session, bool timed)
 {
     for (;;) {
         enum distribution found = (enum distribution)random_below(&session->random, DISTRIBUTIONS);
-        if (session_draws(session, found))
+        if (session_draws(session, found) && (timed || !is_alike(found)))
             return found;
     }
 }
@@ -138,11 +147,11 @@ struct set *session_next_large(struct session *session, size_t index)
     if (shape == NULL)
         return NULL;
     if (set->shape != shape || set->view == NULL) {
-        if (!large_open(session, set, shape, any_distribution(session), kinds[index].kind,
-                        kinds[index].mixed))
+        if (!large_open(session, set, shape, any_distribution(session, kinds[index].timed),
+                        kinds[index].kind, kinds[index].mixed))
             return NULL;
     } else if (set->view->kind == VIEW_SAMPLED) {
-        set->distribution = any_distribution(session);
+        set->distribution = any_distribution(session, kinds[index].timed);
     }
     if (set->view != NULL)
         view_turn(session, set);
