@@ -255,6 +255,11 @@ static void judge_lower(const struct session *session, struct set *set,
     }
 }
 
+static bool is_listed(const struct session *session, const struct shape *shape)
+{
+    return shape >= session->shapes && shape < session->shapes + session->shape_count;
+}
+
 /* A tolerance of which the definition itself needs more than a quarter in the spec's own precision
  * is no question on these inputs: another honest kernel, which sums in another order, errs as much.
  */
@@ -288,7 +293,8 @@ void set_derive(struct session *session, struct set *set, const struct results *
         if (set->bounds[i].fixed &&
             stands_beside(output, placed, set->exact[i], results->honest[i], &set->bounds[i])) {
             set->unfit = set->beside = true;
-            session->beside |= 1U << set->distribution;
+            if (is_listed(session, set->shape)) /* the spec has no tolerance for larger ones */
+                session->beside |= 1U << set->distribution;
         }
     }
     bool asked = set->shape == &session->shapes[0] || !is_large(session, set);
