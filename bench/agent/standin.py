@@ -154,7 +154,8 @@ def acp():
 
 
 def work(how, text, entry=None):
-    tag = hashlib.sha256(text.encode()).hexdigest()
+    # Of the tests' worker what is evaluated depends on the source: with this one it is a kernel whatever the prompt says.
+    tag = "ask_it" if how == "asks" else hashlib.sha256(text.encode()).hexdigest()
     bodies = [NAIVE, ROWS, FOUR] if how != "wrong" else [WRONG, WRONG]
     if how == "nothing":
         return
