@@ -27,6 +27,20 @@ static const struct row {
      "def reference(w, x):\n    return x @ w\n",
      "matmul",
      {"M=rows", "K=inner", "N=cols"}},
+    {"a sum of twelve tensors, which has more orders than memory holds",
+     "dims: {n: 40}\n"
+     "inputs:\n  a: {shape: [n], dtype: float32}\n  b: {shape: [n], dtype: float32}\n"
+     "  c: {shape: [n], dtype: float32}\n  d: {shape: [n], dtype: float32}\n"
+     "  e: {shape: [n], dtype: float32}\n  f: {shape: [n], dtype: float32}\n"
+     "  g: {shape: [n], dtype: float32}\n  h: {shape: [n], dtype: float32}\n"
+     "  i: {shape: [n], dtype: float32}\n  j: {shape: [n], dtype: float32}\n"
+     "  k: {shape: [n], dtype: float32}\n  l: {shape: [n], dtype: float32}\n"
+     "outputs: {z: {shape: [n], dtype: float32}}\n",
+     "r.py",
+     "def reference(a, b, c, d, e, f, g, h, i, j, k, l):\n"
+     "    return a + b + c + d + e + f + g + h + i + j + k + l\n",
+     NULL,
+     {NULL}},
     {"the short form",
      "name: matmul\nshape_a: [512, 512]\nshape_b: [512, 512]\ndtype: float32\n",
      "r.py",
