@@ -246,6 +246,9 @@ static uint64_t divisors_of(const char *name, bool *lower)
                 *lower = *lower || drawn.number[i] < problem->shapes[0].number[i];
             else
                 assert_true(drawn.number[i] >= problem->shapes[0].number[i]);
+        /* 4 times as many, in tensors 1.75 times as large */
+        assert_true(problem_terms_most(problem, &drawn) <=
+                    7 * problem_terms_most(problem, &problem->shapes[0]));
     }
     problem_free(problem);
     return divisors;
@@ -260,6 +263,25 @@ static void test_divisors(void **state)
     assert_true(lower);
     assert_int_equal(divisors_of(TEST_SOURCE_DIR "/problems/max_pool2d", &lower), 1 << 4 | 1 << 6);
     assert_int_equal(divisors_of(TEST_SOURCE_DIR "/problems/matmul", &lower), 0);
+}
+
+/* The call that is not of all distributions at once. */
+static void test_what_is_sampled(void **state)
+{
+    enum { LARGE = 1, TIMED = 3, TURNS = 200 };
+    struct fixture *f = (struct fixture *)*state;
+    bool zeros = false;
+    session_begin_large(f->session, true);
+    for (int i = 0; i < TURNS; i++) {
+        const struct set *set = session_next_large(f->session, LARGE);
+        assert_non_null(set);
+        assert_true(set->distribution != DRAW_ZEROS && set->distribution != DRAW_ONES &&
+                    set->distribution != DRAW_NON_FINITE);
+        set = session_next_large(f->session, TIMED);
+        assert_non_null(set);
+        zeros = zeros || set->distribution == DRAW_ZEROS;
+    }
+    assert_true(zeros);
 }
 
 /* --- picking, and back --- */
@@ -338,6 +360,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_large_shapes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_reached, set_up, tear_down),
         cmocka_unit_test(test_divisors),
+        cmocka_unit_test_setup_teardown(test_what_is_sampled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_picking, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_indices, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
