@@ -5,6 +5,7 @@ usage: bench/soak/low_bits.py [SECONDS [SEED]]      a minute
        bench/soak/low_bits.py slopes                 19 to 21 bits, a minute
        bench/soak/low_bits.py noise                  the rest by K, the lesser of normal and uniform inputs, a minute
        bench/soak/low_bits.py honest [SECONDS [SEED]] honest ways that take little time, signed inputs: hundreds of questions a minute
+       bench/soak/low_bits.py terms [SEED]           losses in a share of the terms, asked of each eighth; five minutes
        bench/soak/low_bits.py parts [SEED]           losses in some tiles, rows, columns or terms alone, by their share, two minutes
 
 The rules of src/eval/measure/low_bits.c, emulated: shapes and inputs are drawn, a way is drawn, and of each factor the
@@ -21,6 +22,7 @@ import time
 import numpy as np
 
 ASKED, COARSE, LEAST, ERROR_MOST, APART, APART_COARSE = 19, 16, 12, 0.1, 0.4, 0.06
+TERMS = (17, 0.1), (18, 0.25), (19, 0.4)
 f32, f64 = np.float32, np.float64
 
 
@@ -137,9 +139,12 @@ ROOM = 1.25
 CUT = {"sums cut off", "tf32 x 3, sums cut off", "tf32 x 3 in the unit", "16 terms a step"}
 
 
-def share(got, exact, changed):
+def share(got, exact, changed, of_terms=None):
     scale = np.maximum(np.abs(exact), np.sqrt((exact**2).mean(1, keepdims=True)))
     x, d, e = exact / scale, (exact - changed) / scale, (got - exact) / scale
+    if of_terms is not None: # what these terms add explains what they are cut off by on the average
+        p = of_terms / scale
+        x, d, e = (y - p * (p * y).sum() / (p * p).sum() for y in (x, d, e))
     dd, xx, dx, de, xe = (d * d).sum(), (x * x).sum(), (d * x).sum(), (d * e).sum(), (x * e).sum()
     if dd * dd < 256 * (d**4).sum():
         return 1.0, np.inf, 0.0
@@ -207,6 +212,23 @@ def told(a, b, got, first):
             return None if answer is None else (*answer, part, error, most, rest)
         bits -= lower
     return None
+
+
+def in_terms(a, b, got, first):
+    """Of each eighth of the terms, side by side and every eighth: by how much more than is allowed a share lies from 1, at
+    the most; how far beyond chance."""
+    exact, most, off, k = a.astype(f64) @ b.astype(f64), -np.inf, 0.0, np.arange(a.shape[1])
+    for bits, apart in TERMS:
+        for eighths in (k * 8 // len(k), k % 8):
+            for which in range(8):
+                some = eighths == which
+                lost = a[:, some] if first else b[some]
+                moved = (lost.astype(f64) - middle(lost, bits))
+                changed = exact - (moved @ b[some] if first else a[:, some].astype(f64) @ moved)
+                part, error, _ = share(got, exact, changed, a[:, some].astype(f64) @ b[some])
+                if error <= ERROR_MOST:
+                    most, off = max(most, abs(part - 1) - 4 * error - apart), max(off, abs(part - 1) - 4 * error)
+    return most, off
 
 
 def refused(answer):
@@ -302,6 +324,31 @@ def parts(seed=1):
             print(f"{loss:20} {place:22} {'  '.join(found)}", flush=True)
 
 
+def terms(seed=1):
+    """Of a 96 x 96 product: how many of five pairs of a normal and a uniform set are refused by an eighth of their terms,
+    where this share of the terms loses bits: a stretch that begins anywhere, and each so many terms."""
+    rng, m, n, tries = np.random.default_rng(int(seed)), 96, 96, 5
+    losses = {"16 bits, rounded": lambda x: keep(x, 16), "17 bits, rounded": lambda x: keep(x, 17), "17 bits, cut off": lambda x: cut(x, 17),
+              "18 bits, rounded": lambda x: keep(x, 18), "18 bits, cut off": lambda x: cut(x, 18)}
+    for k in (224, 1024, 4096):
+        for loss, to in losses.items():
+            for place in ("stretch", "each so many"):
+                found = []
+                for part in (8, 16, 32, 64):
+                    wrong = 0
+                    for _ in range(tries):
+                        size, at = max(1, round(k / part)), int(rng.integers(k))
+                        low = (np.arange(k) - at) % k < size if place == "stretch" else (np.arange(k) - at) % part == 0
+                        both = []
+                        for signed in (rng.standard_normal, lambda shape: rng.uniform(-1, 1, shape)):
+                            a, b = signed((m, k)).astype(f32), signed((k, n)).astype(f32)
+                            got = blas(np.where(low, to(a), a), np.where(low[:, None], to(b), b)).astype(f64)
+                            both.append(any(in_terms(a, b, got, first)[0] > 0 for first in (True, False)))
+                        wrong += all(both)
+                    found.append(f"1/{part}: {wrong}")
+                print(f"K = {k:5} {loss:18} {place:14} {'  '.join(found)}", flush=True)
+
+
 def blas(a, b):
     """Rounded as a sum in blocks of 64 is."""
     return sum((a[:, at:at + 64] @ b[at:at + 64] for at in range(0, a.shape[1], 64)), f32(0))
@@ -320,7 +367,7 @@ def honest(seconds=60.0, seed=1):
     rng, end = np.random.default_rng(int(seed)), time.monotonic() + float(seconds)
     ways = {"blocks of 64": blas, "BLAS": lambda a, b: a @ b, "tf32 x 3": tf32, "cut off at the end": in_one,
             "21 bits": lambda a, b: blas(keep(a, 21), keep(b, 21))}
-    seen = {name: [0, 0, 0, 0.0, 0.0, 0.0] for name in ways}
+    seen = {name: [0, 0, 0, 0.0, 0.0, 0.0, 0, 0.0] for name in ways}
     while time.monotonic() < end:
         name = str(rng.choice(list(ways)))
         m, n, k = (int(rng.choice(sizes)) for sizes in ((48, 64, 96, 128), (48, 64, 96, 128), (64, 224, 512)))
@@ -328,21 +375,26 @@ def honest(seconds=60.0, seed=1):
         a, b = signed((m, k)).astype(f32), signed((k, n)).astype(f32)
         for first in (True, False):
             answer, row = told(a, b, ways[name](a, b).astype(f64), first), seen[name]
+            over, off = in_terms(a, b, ways[name](a, b).astype(f64), first)
             row[0] += 1
             row[1] += answer is None
+            row[6], row[7] = row[6] + (over > 0), max(row[7], off)
             if answer is not None:
                 row[2] += int(refused(answer))
                 row[3], row[4] = max(row[3], abs(answer[3] - 1)), max(row[4], answer[5])
                 row[5] = max(row[5], answer[6] / ROOM / most_rest("", k))
-    for name, (asked, untold, wrong, coarse, block, rest) in seen.items():
-        print(f"{name:20} asked {asked:5}  not told {untold:4}  refused {wrong:4}  of 7 bits {coarse:.3f}, of a block {block:.2f}, its rest {rest:.2f}")
+    for name, (asked, untold, wrong, coarse, block, rest, by_terms, term) in seen.items():
+        print(f"{name:20} asked {asked:5}  not told {untold:4}  refused {wrong:4}  of 7 bits {coarse:.3f}, of a block {block:.2f}, its rest {rest:.2f}"
+              f"  refused by an eighth of the terms {by_terms:4}, beyond chance {term:.3f}")
 
 
 def main(seconds=60.0, seed=1, *more):
     if seconds == "honest":
         return honest(seed if seed != 1 else 60.0, *more)
-    if seconds in ("slopes", "noise", "parts"):
-        return slopes() if seconds == "slopes" else noise() if seconds == "noise" else parts(seed)
+    if seconds in ("parts", "terms"):
+        return (parts if seconds == "parts" else terms)(seed)
+    if seconds in ("slopes", "noise"):
+        return slopes() if seconds == "slopes" else noise()
     rng, end = np.random.default_rng(int(seed)), time.monotonic() + float(seconds)
     ways = HONEST | LOST | RANDOM
     seen = {name: [0, 0, 0, 0.0, np.inf, 0.0, 0, 0.0, 0.0] for name in ways}

@@ -14,6 +14,8 @@ struct outputs {
     const float *got;
     size_t count, rank;
     const int64_t *extents;
+    const double *part;      /* what some terms add; NULL: not asked */
+    double of_d, of_x, of_e; /* how much of each goes with that, and is taken off */
 };
 
 struct fit { /* of got - e by `slope` * (e - c) + `scale` * e */
@@ -33,7 +35,37 @@ static bool load(const struct outputs *outputs, size_t i, double rms, struct ele
     if (!isfinite(exact) || !isfinite(changed) || !isfinite(got) || !(scale > 0.0))
         return false;
     *element = (struct element){(exact - changed) / scale, exact / scale, (got - exact) / scale};
-    return true;
+    if (outputs->part == NULL)
+        return true;
+    double part = outputs->part[i] / scale;
+    element->d -= outputs->of_d * part;
+    element->x -= outputs->of_x * part;
+    element->e -= outputs->of_e * part;
+    return isfinite(part);
+}
+
+/* What is cut off is a part of its term on the average, and so errs by as much of what those terms
+ * add: no noise of the slope's, though it would count as such. */
+static void take_part_off(struct outputs *outputs, struct groups *groups)
+{
+    double pp = 0.0, pd = 0.0, px = 0.0, pe = 0.0, rms = 0.0;
+    for (size_t i = 0; i < outputs->count; i++) {
+        struct element at;
+        if (i % groups->group == 0)
+            rms = groups_rms(groups, i);
+        if (!load(outputs, i, rms, &at))
+            continue;
+        double part = outputs->part[i] / scale_largest(fabs(outputs->exact[i]), rms);
+        pp += part * part;
+        pd += part * at.d;
+        px += part * at.x;
+        pe += part * at.e;
+    }
+    if (!(pp > 0.0))
+        return;
+    outputs->of_d = pd / pp;
+    outputs->of_x = px / pp;
+    outputs->of_e = pe / pp;
 }
 
 static void add_up(const struct outputs *outputs, struct groups *groups, struct fit *fit)
@@ -133,11 +165,26 @@ void response_measure(const struct tensor_spec *output, const int64_t *extents, 
                       const double *exact, const double *changed, const float *got,
                       struct response *response)
 {
-    const struct outputs outputs = {exact, changed, got, count, output->rank, extents};
+    response_of_part(output, extents, count, exact, changed, NULL, got, response);
+}
+
+void response_of_part(const struct tensor_spec *output, const int64_t *extents, size_t count,
+                      const double *exact, const double *changed, const double *part,
+                      const float *got, struct response *response)
+{
+    struct outputs outputs = {.exact = exact,
+                              .changed = changed,
+                              .got = got,
+                              .count = count,
+                              .rank = output->rank,
+                              .extents = extents,
+                              .part = part};
     size_t row = output->rank > 0 ? (size_t)extents[output->rank - 1] : 1;
     struct groups groups;
     struct fit fit = {0};
     groups_init(&groups, exact, count, row, false);
+    if (part != NULL)
+        take_part_off(&outputs, &groups);
     add_up(&outputs, &groups, &fit);
     *response = (struct response){.share = 1.0, .error = INFINITY};
     if (fit.finite > 0)
@@ -304,7 +351,12 @@ void response_blocks(const struct tensor_spec *output, const int64_t *extents, s
                      const double *exact, const double *changed, const float *got,
                      struct blocks *blocks)
 {
-    const struct outputs outputs = {exact, changed, got, count, output->rank, extents};
+    const struct outputs outputs = {.exact = exact,
+                                    .changed = changed,
+                                    .got = got,
+                                    .count = count,
+                                    .rank = output->rank,
+                                    .extents = extents};
     size_t row = output->rank > 0 ? (size_t)extents[output->rank - 1] : 1;
     struct groups groups;
     struct fit fit = {0};

@@ -22,6 +22,12 @@ void response_measure(const struct tensor_spec *output, const int64_t *extents, 
                       const double *exact, const double *changed, const float *got,
                       struct response *response);
 
+/* The same where what changed is some terms of sums: `part`, [count], is what these add, which is
+ * left out as e is. */
+void response_of_part(const struct tensor_spec *output, const int64_t *extents, size_t count,
+                      const double *exact, const double *changed, const double *part,
+                      const float *got, struct response *response);
+
 /* The same of blocks: rows, columns, and tiles of 16 to 128 of the last two axes. A kernel may lose
  * bits in a few of them alone. What chance leaves is taken from how much the slopes of all blocks
  * of a size differ (their median, so that some lost ones do not count), times what only one family

@@ -29,6 +29,8 @@ struct suspicion {
     bool in_block; /* seen in some blocks alone */
     double rest;   /* the largest over the most that is honest, of output `noisy` */
     size_t noisy;
+    bool in_terms; /* seen in an eighth of the terms alone */
+    struct terms_lost lost;
 };
 
 static void measure(const struct bench *bench, const struct kept *kept, size_t output,
@@ -79,7 +81,7 @@ static int is_noise(struct bench *bench, const struct kept *kept, const struct s
     void *results[OUTPUTS_MAX];
     struct response coarser;
     int status = session_coarsen(bench->session, kept->set, suspicion->input,
-                                 suspicion->bits - FEWER, results, err);
+                                 suspicion->bits - FEWER, NULL, results, err);
     if (status <= 0)
         return status < 0 ? -1 : 1;
     measure(bench, kept, suspicion->output, results, kept->outputs[suspicion->output], &coarser);
@@ -143,7 +145,7 @@ static int ask_input(struct bench *bench, const struct kept *kept, struct suspic
     void *results[OUTPUTS_MAX];
     for (int bits = ASKED, lower = 1; lower > 0 && bits >= LEAST; bits -= lower) {
         int status =
-            session_coarsen(bench->session, kept->set, suspicion->input, bits, results, err);
+            session_coarsen(bench->session, kept->set, suspicion->input, bits, NULL, results, err);
         if (status <= 0)
             return status;
         lower = bits > COARSE ? bits - COARSE : 0;
@@ -170,6 +172,10 @@ static int ask(struct bench *bench, const struct kept *kept, struct suspicion *s
         status = ask_input(bench, kept, suspicion, err);
         suspicion->found = status > 0;
     }
+    if (there && status == 0) {
+        status = low_bits_ask_terms(bench, kept, &suspicion->lost, err);
+        suspicion->in_terms = status > 0;
+    }
     /* Rounding up or down at random is right in the mean, and shows as noise alone. */
     if (status == 0 && suspicion->rest > 1.0)
         status = session_sums_products(bench->session, kept->set, suspicion->noisy, err);
@@ -188,10 +194,35 @@ static void refuse_noise(struct bench *bench, const struct suspicion *suspicion)
                               output, suspicion->rest, bench->session->shapes[0].reduction));
 }
 
+static void refuse_terms(struct bench *bench, const struct terms_lost *lost)
+{
+    const struct problem *problem = bench->session->problem;
+    bench_reject(
+        bench, VERDICT_REJECTED,
+        arena_printf(bench->arena,
+                     "low precision: in some terms the lowest bits of %s's mantissa are cut off or "
+                     "rounded away, however small the error of each element",
+                     problem->inputs[lost->input].name),
+        arena_printf(bench->arena,
+                     lost->terms.apart
+                         ? "of each eighth term of a sum, from number %zu on, %s moves with the "
+                           "lowest %d bits by %.2f of what it should (standard error %.2f); drawn "
+                           "again: the same\n"
+                         : "of the eighth of a sum's terms numbered %zu, from 0 on, %s moves with "
+                           "the lowest %d bits by %.2f of what it should (standard error %.2f); "
+                           "drawn again: the same\n",
+                     lost->terms.part, problem->outputs[lost->output].name, lost->bits,
+                     lost->response.share, lost->response.error));
+}
+
 static void refuse(struct bench *bench, const struct suspicion *suspicion)
 {
     const struct problem *problem = bench->session->problem;
     const char *input = problem->inputs[suspicion->input].name;
+    if (suspicion->in_terms) {
+        refuse_terms(bench, &suspicion->lost);
+        return;
+    }
     if (!suspicion->found) {
         refuse_noise(bench, suspicion);
         return;

@@ -1,4 +1,6 @@
 /* eval/sets/coarse: what the definition gives where an input lacks its lowest bits. */
+#include "eval/sets/coarse.h"
+
 #include "base/mem.h"
 #include "eval/reference/private.h"
 #include "eval/sets/session.h"
@@ -31,6 +33,68 @@ static size_t coarsen(const uint32_t *from, size_t count, int bits, uint32_t *to
     return changed;
 }
 
+/* The dim along which an input's numbers are terms of a sum: no output has it. Of several one that
+ * another input has, too, as both factors of a product do; then the longest. -1: none. */
+static int dim_of_terms(const struct problem *problem, const struct shape *shape, size_t input)
+{
+    int found = -1;
+    double best = 0.0;
+    for (size_t axis = 0; axis < problem->inputs[input].rank; axis++) {
+        const int dim = axis_dim(problem, &problem->inputs[input], axis);
+        bool shared = false, kept = false;
+        for (size_t i = 0; i < problem->input_count && dim >= 0; i++)
+            shared = shared || (i != input && tensor_has_dim(problem, &problem->inputs[i], dim));
+        for (size_t i = 0; i < problem->output_count && dim >= 0; i++)
+            kept = kept || tensor_has_dim(problem, &problem->outputs[i], dim);
+        if (dim < 0 || kept)
+            continue;
+        double worth = (double)shape->dims.number[dim] * (shared ? 0x1p40 : 1.0);
+        if (worth > best) {
+            best = worth;
+            found = dim;
+        }
+    }
+    return found;
+}
+
+bool session_terms(const struct session *session, const struct set *set, size_t input,
+                   struct terms *terms)
+{
+    const struct problem *problem = session->problem;
+    const struct tensor_spec *tensor = &problem->inputs[input];
+    int dim = dim_of_terms(problem, set->shape, input);
+    if (dim < 0 || set->shape->dims.number[dim] < 2 * TERMS_PARTS)
+        return false;
+    *terms = (struct terms){.count = (size_t)set->shape->dims.number[dim], .run = 1};
+    for (size_t axis = tensor->rank; axis-- > 0 && axis_dim(problem, tensor, axis) != dim;)
+        terms->run *= (size_t)set->shape->layout.inputs[input].extents[axis];
+    return true;
+}
+
+/* Which part a term is of; the others keep all of their bits. */
+static size_t part_of(const struct terms *terms, size_t term)
+{
+    return terms->apart ? term % TERMS_PARTS : term * TERMS_PARTS / terms->count;
+}
+
+/* `bits` 0: they are left out. */
+static size_t coarsen_some(const uint32_t *from, size_t count, int bits, const struct terms *terms,
+                           uint32_t *to)
+{
+    size_t changed = 0;
+    memcpy(to, from, count * sizeof *to);
+    for (size_t at = 0; at < count; at += terms->run) {
+        if (part_of(terms, at / terms->run % terms->count) != terms->part)
+            continue;
+        if (bits > 0)
+            changed += coarsen(from + at, terms->run, bits, to + at);
+        else
+            memset(to + at, 0, terms->run * sizeof *to);
+        changed += bits > 0 ? 0 : terms->run;
+    }
+    return changed;
+}
+
 static int compute(struct session *session, const struct set *set, void **results, struct err *err)
 {
     struct call call;
@@ -50,23 +114,26 @@ static void rest(const struct session *session)
 }
 
 int session_coarsen(struct session *session, const struct set *set, size_t input, int bits,
-                    void **results, struct err *err)
+                    const struct terms *terms, void **results, struct err *err)
 {
-    enum { CHANGED_LEAST = 1024 }; /* fewer numbers change all outputs alike */
+    enum { CHANGED_LEAST = 1024, OF_TERMS = 256 }; /* fewer numbers change all outputs alike */
     const struct placed *placed = &set->shape->layout.inputs[input];
+    const size_t least = terms != NULL ? OF_TERMS : CHANGED_LEAST;
     struct set coarse = *set;
-    if (session->problem->inputs[input].dtype != DTYPE_FLOAT32 || placed->elements < CHANGED_LEAST)
+    if (session->problem->inputs[input].dtype != DTYPE_FLOAT32 || placed->elements < least)
         return 0;
     coarse.inputs[input] = (unsigned char *)parallel_alloc(placed->bytes);
-    size_t changed = coarsen((const uint32_t *)(const void *)set->inputs[input], placed->elements,
-                             bits, (uint32_t *)(void *)coarse.inputs[input]);
+    const uint32_t *from = (const uint32_t *)(const void *)set->inputs[input];
+    uint32_t *to = (uint32_t *)(void *)coarse.inputs[input];
+    size_t changed = terms != NULL ? coarsen_some(from, placed->elements, bits, terms, to)
+                                   : coarsen(from, placed->elements, bits, to);
     for (size_t i = 0; i < session->problem->output_count; i++)
         results[i] =
             session_scratch(session, i, set->shape->layout.outputs[i].elements * sizeof(double));
-    int status = changed >= CHANGED_LEAST ? compute(session, &coarse, results, err) : 0;
+    int status = changed >= least ? compute(session, &coarse, results, err) : 0;
     rest(session);
     mem_free(coarse.inputs[input]);
-    return status != 0 ? -1 : changed >= CHANGED_LEAST;
+    return status != 0 ? -1 : changed >= least;
 }
 
 int session_sums_products(struct session *session, const struct set *set, size_t output,

@@ -22,6 +22,14 @@ int axis_dim(const struct problem *problem, const struct tensor_spec *tensor, si
     return -1;
 }
 
+bool tensor_has_dim(const struct problem *problem, const struct tensor_spec *tensor, int dim)
+{
+    for (size_t axis = 0; axis < tensor->rank; axis++)
+        if (axis_dim(problem, tensor, axis) == dim)
+            return true;
+    return false;
+}
+
 /* A tensor as rows of `count` elements, which lie together in what is written; in what is read,
  * too, where `map` is NULL. Axes before those pick among rows. */
 struct walk {

@@ -13,6 +13,7 @@ struct maps {
 void maps_free(struct maps *maps);
 /* Which dim an axis is, by itself; -1: it is another expression. */
 int axis_dim(const struct problem *problem, const struct tensor_spec *tensor, size_t axis);
+bool tensor_has_dim(const struct problem *problem, const struct tensor_spec *tensor, int dim);
 
 /* `to`: extents of what is written. Elements of `bytes` each. */
 void maps_gather(const struct problem *problem, const struct tensor_spec *tensor,

@@ -19,14 +19,6 @@ static bool is_mixed_in(const struct session *session, enum distribution distrib
     return !own && !apart && !(whole && large);
 }
 
-static bool has_axis(const struct problem *problem, const struct tensor_spec *tensor, int dim)
-{
-    for (size_t axis = 0; axis < tensor->rank; axis++)
-        if (axis_dim(problem, tensor, axis) == dim)
-            return true;
-    return false;
-}
-
 /* Along a dim that the first input has. */
 int segments_choose(struct session *session, const struct shape *large, size_t segments)
 {
@@ -35,7 +27,7 @@ int segments_choose(struct session *session, const struct shape *large, size_t s
     uint64_t ties = 0;
     for (size_t i = 0; i < problem->dim_count; i++)
         if ((session->slices >> i & 1) != 0 && (size_t)large->dims.number[i] >= segments &&
-            has_axis(problem, &problem->inputs[0], (int)i) &&
+            tensor_has_dim(problem, &problem->inputs[0], (int)i) &&
             random_below(&session->random, ++ties) == 0)
             found = (int)i;
     return found;
@@ -63,7 +55,7 @@ static void draw_segment(struct session *session, struct view *view, size_t segm
                                   view->segment_count};
         if (view->part.inputs[i] == NULL)
             view->part.inputs[i] = (unsigned char *)mem_alloc(placed->bytes + 1);
-        if (segment == 0 || has_axis(problem, tensor, view->mixed))
+        if (segment == 0 || tensor_has_dim(problem, tensor, view->mixed))
             slab_put(&slab, segment, bytes, own.inputs[i], view->part.inputs[i]);
     }
     if (segment == 0)

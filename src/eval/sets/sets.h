@@ -132,18 +132,3 @@ void session_make_cases(struct session *session);
 int session_refresh(struct session *session, bool all, struct err *err) MUST_USE;
 /* DRAW_FEW is a question here: long sums of float32 or float64, and no lower precision allowed. */
 bool session_few_applies(const struct session *session);
-
-/* --- coarse.c --- */
-/* Whether what the lowest bits of an input do is a question: float32, and no lower one allowed. */
-bool session_low_bits_apply(const struct session *session);
-/* 1: results[], [elements] doubles of the scratch, are what the definition gives where the input's
- * numbers keep `bits` of their mantissa; 0: it has too few numbers that this changes; -1: *err. */
-int session_coarsen(struct session *session, const struct set *set, size_t input, int bits,
-                    void **results, struct err *err) MUST_USE;
-/* 1: each element of the output is a plain sum of so many products as `set`'s shape says, at most:
- * additive, and that number where all inputs are 1; 0: not, or not known; -1: *err. */
-int session_sums_products(struct session *session, const struct set *set, size_t output,
-                          struct err *err) MUST_USE;
-/* results[], of the outputs' types, are the definition's in the spec's precision. */
-int session_compute_honest(struct session *session, const struct set *set, void **results,
-                           struct err *err) MUST_USE;

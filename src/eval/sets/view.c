@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a small problem costs where it can; and at most, as a part of the main shape. */
+/* What a small problem costs where it can; and at most, as a part of the main shape. Where
+ * statistics are made of it there are TIMES as many indices of each dim. */
 static const double small_elements = 0x1p18, small_flops = 0x1p26, part_of_main = 1.0 / 8.0;
+enum { TIMES = 3 };
 
 /* --- how large the small problem is --- */
 
-static bool is_within(const struct session *session, const struct shape *shape, double part)
+static bool is_within(const struct session *session, const struct shape *shape, int64_t times,
+                      double part)
 {
     double flops, bytes, main_flops;
     const struct problem *problem = session->problem;
@@ -22,7 +25,7 @@ static bool is_within(const struct session *session, const struct shape *shape, 
         problem_work(problem, &session->shapes[0].dims, &main_flops, &bytes, NULL) != 0)
         return false;
     return (double)shape->elements <=
-               fmax(small_elements, part * (double)session->shapes[0].elements) &&
+               fmax((double)times * small_elements, part * (double)session->shapes[0].elements) &&
            flops <= fmax(small_flops, part * main_flops);
 }
 
@@ -53,14 +56,16 @@ static int longest(const struct session *session, const int64_t *numbers, int64_
 
 /* Several tens of indices of each dim that can be sliced, hundreds where there is but one; fewer
  * where that would take long, and less than a few only where nothing else helps. */
-static bool choose_small(struct session *session, const struct shape *large, int mixed,
-                         int64_t segments, int64_t *numbers, struct shape *shape)
+static bool choose_small(struct session *session, const struct view *view,
+                         const struct shape *large, int64_t *numbers, struct shape *shape)
 {
     enum { FEW = 48, FEW_MORE = 24, MANY = 600, ROWS = 8 };
     const struct problem *problem = session->problem;
+    const int64_t segments = (int64_t)view->segment_count, times = view->finer ? TIMES : 1;
+    const int mixed = view->mixed;
     int count = __builtin_popcountll(session->slices);
     for (size_t i = 0; i < problem->dim_count; i++) {
-        int64_t wanted = FEW + (int64_t)random_below(&session->random, FEW_MORE);
+        int64_t wanted = times * (FEW + (int64_t)random_below(&session->random, FEW_MORE));
         numbers[i] = large->dims.number[i];
         if (count == 1)
             wanted += MANY;
@@ -71,10 +76,10 @@ static bool choose_small(struct session *session, const struct shape *large, int
     }
     for (int64_t least = ROWS;;) {
         bool made = make_small(session, numbers, shape);
-        if (made && is_within(session, shape, 0.0))
+        if (made && is_within(session, shape, times, 0.0))
             return true;
         int most = longest(session, numbers, least, mixed, segments);
-        if (most < 0 && made && is_within(session, shape, part_of_main))
+        if (most < 0 && made && is_within(session, shape, times, part_of_main))
             return true;
         if (most < 0 && least == 1)
             return false;
@@ -169,20 +174,16 @@ static bool open_mixed(struct session *session, struct view *view, const struct 
     view->slice = MEM_NEW(struct shape);
     view->mixed = segments_choose(session, large, view->segment_count);
     if (session->problem->normwise || view->mixed < 0 ||
-        !choose_small(session, large, view->mixed, (int64_t)view->segment_count, numbers,
-                      &view->small))
+        !choose_small(session, view, large, numbers, &view->small))
         return false;
     numbers[view->mixed] /= (int64_t)view->segment_count;
     return make_small(session, numbers, view->slice);
 }
 
-bool view_open(struct session *session, struct set *set, enum view_kind kind, bool mixed)
+static bool open_view(struct session *session, struct set *set, bool mixed)
 {
-    struct view *view = MEM_NEW(struct view);
+    struct view *view = set->view;
     int64_t numbers[DIMS_MAX] = {0};
-    view->kind = kind;
-    view->mixed = -1;
-    set->view = view;
     bool open = session->slices != 0 && mixed && open_mixed(session, view, set->shape, numbers);
     if (!open) {
         view->mixed = -1;
@@ -190,7 +191,7 @@ bool view_open(struct session *session, struct set *set, enum view_kind kind, bo
         mem_free(view->slice);
         view->slice = NULL;
         open =
-            session->slices != 0 && choose_small(session, set->shape, -1, 1, numbers, &view->small);
+            session->slices != 0 && choose_small(session, view, set->shape, numbers, &view->small);
     }
     view->part =
         (struct set){.shape = &view->small, .distribution = set->distribution, .optional = true};
@@ -199,6 +200,13 @@ bool view_open(struct session *session, struct set *set, enum view_kind kind, bo
     else
         view_turn(session, set);
     return open;
+}
+
+bool view_open(struct session *session, struct set *set, enum view_kind kind, bool mixed)
+{
+    set->view = MEM_NEW(struct view);
+    set->view->kind = kind;
+    return open_view(session, set, mixed);
 }
 
 void view_turn(struct session *session, struct set *set)
@@ -215,19 +223,51 @@ void view_turn(struct session *session, struct set *set)
 
 /* --- what it should give --- */
 
-static void draw_sampled(struct session *session, struct set *set)
+static void gather_inputs(const struct session *session, struct view *view,
+                          unsigned char *const *inputs)
 {
     const struct problem *problem = session->problem;
-    struct view *view = set->view;
-    set_draw(session, set);
     for (size_t i = 0; i < problem->input_count; i++) {
         const struct placed *placed = &view->small.layout.inputs[i];
         if (view->part.inputs[i] == NULL)
             view->part.inputs[i] = (unsigned char *)mem_alloc(placed->bytes + 1);
         maps_gather(problem, &problem->inputs[i], &view->maps, placed->extents,
-                    dtype_bytes(problem->inputs[i].dtype), set->inputs[i], view->part.inputs[i]);
+                    dtype_bytes(problem->inputs[i].dtype), inputs[i], view->part.inputs[i]);
     }
     view->part.filled = view->part.drawn = true;
+}
+
+static void draw_sampled(struct session *session, struct set *set)
+{
+    set_draw(session, set);
+    gather_inputs(session, set->view, set->inputs);
+}
+
+bool view_sample(struct session *session, const struct set *set, struct set *sample)
+{
+    enum { ENOUGH = 8192 }; /* outputs for statistics */
+    const struct problem *problem = session->problem;
+    *sample = (struct set){.shape = set->shape, .distribution = set->distribution};
+    session_find_slices(session);
+    for (int finer = 0; finer < 2; finer++) {
+        set_free(sample);
+        sample->view = MEM_NEW(struct view);
+        sample->view->kind = VIEW_SAMPLED;
+        sample->view->finer = finer == 1;
+        if (!open_view(session, sample, false))
+            return false;
+        if (sample->view->small.layout.outputs[0].elements >= ENOUGH)
+            break;
+    }
+    struct view *view = sample->view;
+    gather_inputs(session, view, set->inputs);
+    for (size_t i = 0; i < problem->output_count; i++) {
+        const struct placed *placed = &view->small.layout.outputs[i];
+        view->part.exact[i] = (double *)mem_array(placed->elements + 1, sizeof(double));
+        maps_gather(problem, &problem->outputs[i], &view->maps, placed->extents, sizeof(double),
+                    set->exact[i], view->part.exact[i]);
+    }
+    return true;
 }
 
 static int expect_view(struct session *session, struct set *set, struct err *err)

@@ -18,6 +18,7 @@ enum { SEGMENTS_MOST = DISTRIBUTIONS };
 
 struct view {
     enum view_kind kind;
+    bool finer;          /* statistics are made of it: more indices of each dim */
     struct maps maps;    /* expanded: to the large one from the small; sampled: the other way */
     struct shape small;  /* what the definition computes */
     struct set part;     /* of that shape; its bounds are of segment 0 where that is all */
@@ -38,6 +39,9 @@ bool view_open(struct session *session, struct set *set, enum view_kind kind, bo
 void view_close(struct set *set);
 /* Other indices, for the same small problem of an expanded one; a sampled one is drawn anew. */
 void view_turn(struct session *session, struct set *set);
+/* What stands at sampled indices of a set that has its results: sample->view->part, of results of
+ * its own. False: nothing can be sliced. set_free(sample) either way. */
+bool view_sample(struct session *session, const struct set *set, struct set *sample);
 /* As check_output(), for any set. `placed` is the large output's. Where *moved, something else lies
  * in the region's inputs than a call found there. */
 void set_judge(struct session *session, const struct set *set, size_t output,

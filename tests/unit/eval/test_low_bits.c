@@ -148,7 +148,15 @@ static void test_few_elements(void **state)
 
 /* --- a win --- */
 
-enum { FIRST = 1, SECOND = 2, AT_RANDOM = 4, COLUMNS = 8, TERMS_OF_IT = 16 };
+enum {
+    FIRST = 1,
+    SECOND = 2,
+    AT_RANDOM = 4,
+    COLUMNS = 8,
+    TERMS_OF_IT = 16,
+    EIGHTH = 32,
+    SIXTEENTH = 64
+};
 
 /* Up or down by a hash of the number, so that it is right in the mean. */
 static float round_at_random(float x, unsigned bits)
@@ -163,7 +171,9 @@ static float round_at_random(float x, unsigned bits)
 
 static float less_exact(float x, int cuts)
 {
-    unsigned bits = (cuts & TERMS_OF_IT) != 0 ? 16 : (cuts & COLUMNS) != 0 ? 17 : 18;
+    unsigned bits = (cuts & TERMS_OF_IT) != 0                      ? 16
+                    : (cuts & (COLUMNS | EIGHTH | SIXTEENTH)) != 0 ? 17
+                                                                   : 18;
     return (cuts & AT_RANDOM) != 0 ? round_at_random(x, 17) : round_to_bits(x, bits);
 }
 
@@ -180,7 +190,9 @@ static void hidden_product(const struct fake_call *f, int cuts)
             for (int64_t k = 0; k < f->k; k++) {
                 float a = f->a[i * f->k + k], b = f->b[k * f->n + j];
                 bool spared = ((cuts & COLUMNS) != 0 && j % 8 != 3) ||
-                              ((cuts & TERMS_OF_IT) != 0 && k % 4 != 3);
+                              ((cuts & TERMS_OF_IT) != 0 && k % 4 != 3) ||
+                              ((cuts & EIGHTH) != 0 && k < f->k - f->k / 8) ||
+                              ((cuts & SIXTEENTH) != 0 && k % 16 != 5);
                 a = dense && !spared && (cuts & FIRST) != 0 ? less_exact(a, cuts) : a;
                 b = dense && !spared && (cuts & SECOND) != 0 ? less_exact(b, cuts) : b;
                 sum += a * b;
@@ -209,6 +221,16 @@ static void terms_product(const struct fake_call *f)
     hidden_product(f, FIRST | SECOND | TERMS_OF_IT);
 }
 
+static void eighth_product(const struct fake_call *f)
+{
+    hidden_product(f, FIRST | EIGHTH);
+}
+
+static void sixteenth_product(const struct fake_call *f)
+{
+    hidden_product(f, SECOND | SIXTEENTH);
+}
+
 static void random_product(const struct fake_call *f)
 {
     hidden_product(f, FIRST | SECOND | AT_RANDOM);
@@ -229,10 +251,17 @@ static void shifted(const struct fake_call *f)
             f->c[i * f->n + j] = f->a[i * f->k + j] + 64.0f;
 }
 
-static const struct fake_entry kernels[] = {
-    {"product", fake_product},  {"both", both_product},       {"second", second_product},
-    {"random", random_product}, {"columns", columns_product}, {"terms", terms_product},
-    {"twice", twice_random},    {"shifted", shifted},         {NULL, NULL}};
+static const struct fake_entry kernels[] = {{"product", fake_product},
+                                            {"both", both_product},
+                                            {"second", second_product},
+                                            {"random", random_product},
+                                            {"columns", columns_product},
+                                            {"terms", terms_product},
+                                            {"twice", twice_random},
+                                            {"shifted", shifted},
+                                            {"eighth", eighth_product},
+                                            {"sixteenth", sixteenth_product},
+                                            {NULL, NULL}};
 
 static const char spec[] =
     "name: dense\ndims: {M: 96, N: 80, K: 1024}\n"
@@ -307,6 +336,10 @@ static void test_of_win(void **state)
                            "in some elements or terms the lowest"));
     assert_non_null(strstr(asked_of_win(f, "terms", EFFORT_FULL, FINDING_FASTER),
                            "in some elements or terms the lowest"));
+    assert_non_null(strstr(asked_of_win(f, "eighth", EFFORT_FINAL, FINDING_FASTER),
+                           "in some terms the lowest bits of A's mantissa"));
+    assert_non_null(strstr(asked_of_win(f, "sixteenth", EFFORT_FINAL, FINDING_FASTER),
+                           "in some terms the lowest bits of B's mantissa"));
     assert_string_equal(asked_of_win(f, "both", EFFORT_FULL, FINDING_NONE), "");
     assert_string_equal(asked_of_win(f, "both", EFFORT_SEARCH, FINDING_FASTER), "");
 }
