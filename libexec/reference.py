@@ -7,12 +7,12 @@ which is made larger where it must) at the offsets asked for.
 
     {"op":"open", "file":..., "function":..., "name":..., "cores":[...], "threads":N,
      "inputs":[{"name","dtype"}], "outputs":[{"name","dtype"}]}
-    {"op":"compute", "precision":"exact"|"spec", "bits":null|N, "dims":{...},
+    {"op":"compute", "precision":"exact"|"wide"|"spec", "bits":null|N, "dims":{...},
      "inputs":[{"offset","shape"}], "outputs":[{"offset","shape"}]}
     {"op":"steps", "rounded":true}   places where the file may compute in float64 in between
     {"op":"prepare", "dims":..., "inputs":...}   then the bare line `go`, answered at once
 
-`exact` converts floating inputs to float64 and answers in float64. `spec` keeps the problem's types
+`exact` converts floating inputs to float64 and answers in float64. `wide` is the same with integers of 64 bits. `spec` keeps the problem's types
 (16-bit types are storage: they are widened to float32) and answers in them. `bits` first rounds every floating input to that
 many mantissa bits: what a computation in a lower precision would have seen.
 """
@@ -178,12 +178,15 @@ class Reference:
 
     def arguments(self, request, exact, bits):
         arrays = []
+        wide = request.get("precision") == "wide"
         for tensor, place in zip(self.inputs, request["inputs"]):
             array = self.view(place["offset"], place["shape"], tensor["dtype"])
             if tensor["dtype"] == "bfloat16":
                 array = from_bfloat16(array)
             elif tensor["dtype"] == "float16":
                 array = array.astype(np.float32)
+            if wide and array.dtype.kind == "i":
+                array = array.astype(np.int64)
             if array.dtype.kind == "f":
                 if bits is not None:
                     array = round_bits(np.ascontiguousarray(array), bits).reshape(array.shape)
@@ -265,7 +268,7 @@ class Reference:
         copy(to.reshape(shape), array.reshape(shape))
 
     def compute(self, request):
-        exact = request["precision"] == "exact"
+        exact = request["precision"] != "spec"
         with np.errstate(all="ignore"):
             arrays, named = self.arguments(request, exact, request["bits"])
             returned = self.results(self.function(*arrays, **named))

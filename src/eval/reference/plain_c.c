@@ -177,6 +177,8 @@ static int compute(struct reference *reference, const struct layout *layout,
     struct plain *plain = plain_of(reference);
     const struct problem *problem = plain->problem;
     bool exact = precision == PRECISION_EXACT;
+    if (precision == PRECISION_WIDE)
+        return err_set(err, ERR_UNSUPPORTED, "a C reference has integers of 32 bits");
     if (plain->wide_artifact != NULL && precision != PRECISION_SPEC)
         return compute_wide(plain, layout, call, reference_bits(problem, precision), exact, out,
                             err);

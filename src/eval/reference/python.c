@@ -240,9 +240,10 @@ static int send_for(struct python *python, const char *baseline, const struct la
     struct json json;
     if (python_ensure(python, err) != 0)
         return -1;
-    python->sent_exact = precision == PRECISION_EXACT;
+    const bool wide = precision == PRECISION_WIDE;
+    python->sent_exact = precision == PRECISION_EXACT || wide;
     python_begin(python, &json, "compute");
-    json_put_text(&json, "precision", python->sent_exact ? "exact" : "spec");
+    json_put_text(&json, "precision", wide ? "wide" : python->sent_exact ? "exact" : "spec");
     json_put_text(&json, "baseline", baseline);
     put_call(python, &json, layout, call, reference_bits(problem, precision));
     json_put_array(&json, "outputs");

@@ -24,7 +24,7 @@ int reference_bits(const struct problem *problem, enum reference_precision preci
 {
     int own = row_of(dtype_name(problem_precise(problem)->dtype));
     int allowed = row_of(problem->precision);
-    if (precision == PRECISION_EXACT || own < 0)
+    if (precision == PRECISION_EXACT || precision == PRECISION_WIDE || own < 0)
         return -1;
     bool less = allowed >= 0 && precisions[allowed].bits < precisions[own].bits;
     if (precision == PRECISION_SPEC)

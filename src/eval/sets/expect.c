@@ -434,6 +434,7 @@ static int expect(struct session *session, struct set *set, struct err *err)
 {
     struct call call;
     struct results results = {0};
+    session_know_integers(session, set);
     if (!set->drawn)
         set_draw(session, set);
     set->unfit = false;
@@ -441,7 +442,10 @@ static int expect(struct session *session, struct set *set, struct err *err)
     bool believed = wide_believed(session);
     int status = compute_exact(session, set, &call, &results, err);
     bool huge = status == 0 && set_is_huge_integers(session, set);
-    int takes = huge ? session_takes_huge(session, set, &call, err) : 1;
+    bool whole = status == 0 && set_is_whole_integers(session, set);
+    int takes = huge    ? session_takes_huge(session, set, &call, err)
+                : whole ? session_takes_whole(session, set, &call, err)
+                        : 1;
     status = takes < 0 ? -1 : status;
     if (status == 0)
         open_wide_by(session, set, &call);

@@ -87,6 +87,9 @@ struct session {
     struct set cases[CASES_MOST];    /* of check shapes, edge cases, hidden shapes */
     size_t baseline_count, baseline; /* which one speed-ups are against */
     struct baseline baselines[BASELINES_MOST];
+    double integers;       /* the largest that the definition takes; 0: no more than usual */
+    double integers_terms; /* ... in sums of so many terms */
+    bool integers_known;
     int additive;          /* the definition: 1, 0 not, -1 not known yet; sets/additive.c */
     unsigned known_bounds; /* bit set: distributions of a large main shape, in `bounds` */
     struct bound bounds[DRAW_RANDOM_COUNT][OUTPUTS_MAX];

@@ -87,6 +87,42 @@ static void fill_huge_integers(struct session *session, struct set *set, struct 
     }
 }
 
+static bool is_free(const struct tensor_spec *tensor)
+{
+    return tensor->dtype == DTYPE_INT32 && tensor->low > tensor->high;
+}
+
+bool set_is_whole_integers(const struct session *session, const struct set *set)
+{
+    bool found = false;
+    for (size_t i = 0; i < session->problem->input_count; i++)
+        found = found || is_free(&session->problem->inputs[i]);
+    return found && set->distribution == DRAW_EXTREMES && session->problem->torch == NULL;
+}
+
+double session_whole_integer(const struct session *session, const struct shape *shape)
+{
+    double terms = shape->reduction > 1 ? (double)shape->reduction : 1.0;
+    double more = session->integers > 0.0 ? terms / session->integers_terms : 1.0;
+    double most = floor(session->integers / fmax(1.0, more));
+    return most >= INTEGERS_LEAST ? most : 0.0;
+}
+
+/* The ends of the range among them. */
+static void fill_whole_integers(const struct session *session, struct set *set, size_t input,
+                                uint64_t seed)
+{
+    enum { ENDS = 13 };
+    const struct placed *placed = &set->shape->layout.inputs[input];
+    double most = session_whole_integer(session, set->shape);
+    int32_t *numbers = (int32_t *)(void *)set->inputs[input];
+    draw_fill(DRAW_GIVEN, seed, DTYPE_INT32, placed->elements,
+              tensor_row(&session->problem->inputs[input], placed), -most, most,
+              set->inputs[input]);
+    for (size_t i = seed % ENDS; i < placed->elements; i += ENDS)
+        numbers[i] = (int32_t)(numbers[i] < 0 ? -most : most);
+}
+
 void set_place(const struct session *session, const struct set *set, struct call *call)
 {
     const struct layout *layout = &set->shape->layout;
@@ -105,6 +141,8 @@ static void set_fill(struct session *session, struct set *set)
     set->seed = random_seed();
     random_init(&seeds, set->seed);
     bool huge = set_is_huge_integers(session, set);
+    bool whole =
+        set_is_whole_integers(session, set) && session_whole_integer(session, set->shape) > 0.0;
     for (size_t i = 0; i < session->problem->input_count; i++)
         if (set->inputs[i] == NULL)
             set->inputs[i] =
@@ -117,7 +155,12 @@ static void set_fill(struct session *session, struct set *set)
         enum distribution distribution = distribution_of(session, set, i);
         size_t row = row_of(set, distribution, tensor, placed);
         double high = tensor->high, low = tensor->low;
-        if (distribution == DRAW_EXTREMES && !dtype_is_float(tensor->dtype) && low > high)
+        bool any = !dtype_is_float(tensor->dtype) && low > high;
+        if (whole && any) {
+            fill_whole_integers(session, set, i, random_next(&seeds));
+            continue;
+        }
+        if (distribution == DRAW_EXTREMES && any)
             low = -(high = largest_integer(set->shape));
         draw_fill(distribution, random_next(&seeds), tensor->dtype, placed->elements, row, low,
                   high, set->inputs[i]);
@@ -159,6 +202,8 @@ void session_fill(struct session *session)
     for (size_t i = 0; i < count && reference_pending(session->reference); i++) {
         struct set *set =
             i < session->pool_count ? &session->pool[i] : &session->cases[i - session->pool_count];
+        if (set_is_whole_integers(session, set) && !session->integers_known)
+            continue; /* the definition is asked first */
         bytes += shape_bytes(set->shape);
         if (bytes > session->options.memory_bytes)
             return;
@@ -262,7 +307,8 @@ static void add_edge_cases(struct session *session)
     for (int i = DRAW_EDGES; i < DRAW_FEW; i++) {
         add_case(session, session_small_shape(session), (enum distribution)i);
         struct set *set = &session->cases[session->case_count - 1];
-        set->optional = set_is_huge_integers(session, set); /* a definition may not take them */
+        set->optional = set_is_huge_integers(session, set) || /* a definition may not take them */
+                        set_is_whole_integers(session, set);
     }
     if (session_non_finite_applies(session)) {
         add_case(session, session_small_shape(session), DRAW_NON_FINITE);

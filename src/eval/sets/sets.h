@@ -91,6 +91,17 @@ bool set_is_huge_integers(const struct session *session, const struct set *set);
  * *err. The inputs are in place, and are so again. additive.c */
 int session_takes_huge(struct session *session, const struct set *set, const struct call *call,
                        struct err *err) MUST_USE;
+/* --- integers.c --- */
+enum { INTEGERS_LEAST = 1 << 15 }; /* fewer are drawn anyway */
+/* One of extremes that has integers without a range: as large as the definition takes them. */
+bool set_is_whole_integers(const struct session *session, const struct set *set);
+/* How large at that shape; 0: no larger than usual. */
+double session_whole_integer(const struct session *session, const struct shape *shape);
+/* Before such a one is drawn: asks the definition, once. */
+void session_know_integers(struct session *session, const struct set *set);
+/* 1: nothing has overflowed on the way; 0; -1 with *err. The inputs are in place. */
+int session_takes_whole(struct session *session, const struct set *set, const struct call *call,
+                        struct err *err) MUST_USE;
 void session_fill(struct session *session); /* sets, while the reference is not ready yet */
 /* The first of those whose inputs the definition's own file draws, while others are computed. */
 void session_draw_ahead(struct session *session);

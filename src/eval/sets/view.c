@@ -239,6 +239,7 @@ static void gather_inputs(const struct session *session, struct view *view,
 
 static void draw_sampled(struct session *session, struct set *set)
 {
+    session_know_integers(session, set);
     set_draw(session, set);
     gather_inputs(session, set->view, set->inputs);
 }

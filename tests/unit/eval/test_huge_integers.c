@@ -28,16 +28,35 @@ static void square(const struct fake_call *f)
     }
 }
 
+/* Right as far as a float holds integers. */
+static void larger(const struct fake_call *f)
+{
+    for (int64_t i = 0; i < f->call->dims[0]; i++)
+        ((int32_t *)(void *)f->c)[i] =
+            input(f, 0)[i] > input(f, 1)[i] ? input(f, 0)[i] : input(f, 1)[i];
+}
+
+static void larger_float(const struct fake_call *f)
+{
+    for (int64_t i = 0; i < f->call->dims[0]; i++) {
+        volatile float a = (float)input(f, 0)[i], b = (float)input(f, 1)[i];
+        float most = a > b ? a : b;
+        ((int32_t *)(void *)f->c)[i] = most >= 0x1p31f ? INT32_MAX : (int32_t)most;
+    }
+}
+
+static const struct fake_entry largest[] = {
+    {"product", larger}, {"narrow", larger_float}, {NULL, NULL}};
 static const struct fake_entry sums[] = {{"product", sum}, {"narrow", narrow}, {NULL, NULL}};
 static const struct fake_entry squares[] = {{"product", square}, {NULL, NULL}};
 
 static struct fixture fixture;
 
-static const struct set *huge_set(const struct session *session)
+static const struct set *set_of(const struct session *session, enum distribution distribution)
 {
     const struct set *found = NULL;
     for (size_t i = 0; i < session->case_count; i++)
-        if (session->cases[i].distribution == DRAW_HUGE)
+        if (session->cases[i].distribution == distribution)
             found = &session->cases[i];
     assert_non_null(found);
     return found;
@@ -66,7 +85,7 @@ static void test_taken(void **unused)
     (void)unused;
     begin(sums, "def reference(A, B):\n    return A + B\n");
     measure(&fixture, EFFORT_SEARCH);
-    const struct set *set = huge_set(fixture.session);
+    const struct set *set = set_of(fixture.session, DRAW_HUGE);
     assert_true(set->expected && !set->unfit);
     bool large = false;
     for (size_t i = 0; i < set->shape->layout.inputs[0].elements; i++)
@@ -80,6 +99,48 @@ static void test_taken(void **unused)
     end();
 }
 
+static int32_t largest_drawn(const struct set *set)
+{
+    int32_t most = 0;
+    for (size_t i = 0; i < set->shape->layout.inputs[0].elements; i++) {
+        int32_t number = ((const int32_t *)(const void *)set->inputs[0])[i];
+        most = number > most ? number : most;
+    }
+    return most;
+}
+
+/* All of 32 bits where nothing overflows; half of a sum's; as usual where a product's would. */
+static void test_whole_range(void **unused)
+{
+    static const struct {
+        const struct fake_entry *entries;
+        const char *definition;
+        int32_t least, most;
+    } cases[] = {
+        {largest, "import numpy as np\ndef reference(A, B):\n    return np.maximum(A, B)\n",
+         INT32_MAX, INT32_MAX},
+        {sums, "def reference(A, B):\n    return A + B\n", 1 << 29, 1 << 30},
+        {squares, "def reference(A, B):\n    return A * A + B\n", 100, 46340},
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct evaluation evaluation = {0};
+        begin(cases[i].entries, cases[i].definition);
+        measure(&fixture, EFFORT_SEARCH);
+        const struct set *set = set_of(fixture.session, DRAW_EXTREMES);
+        assert_true(set->expected && !set->unfit);
+        assert_in_range(largest_drawn(set), cases[i].least, cases[i].most);
+        if (i == 0) {
+            fixture.request.artifact = "narrow";
+            assert_int_equal(session_measure(fixture.session, &fixture.request, fixture.arena,
+                                             &evaluation, &fixture.err),
+                             0);
+            assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
+        }
+        end();
+    }
+}
+
 /* One that would overflow, and one that raises. */
 static void test_not_taken(void **unused)
 {
@@ -91,7 +152,7 @@ static void test_not_taken(void **unused)
     for (size_t i = 0; i < 2; i++) {
         begin(squares, definitions[i]);
         measure(&fixture, EFFORT_SEARCH);
-        assert_true(huge_set(fixture.session)->unfit);
+        assert_true(set_of(fixture.session, DRAW_HUGE)->unfit);
         end();
     }
 }
@@ -102,6 +163,7 @@ int main(int argc, char **argv)
     if (fake_dispatch(argc, argv, &code))
         return code;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_taken),
-                                       cmocka_unit_test(test_not_taken)};
+                                       cmocka_unit_test(test_not_taken),
+                                       cmocka_unit_test(test_whole_range)};
     return cmocka_run_group_tests_name("huge_integers", tests, NULL, NULL);
 }
