@@ -70,6 +70,7 @@ struct subject { /* embedded first by each kind */
     bool differs;              /* ... and one of them gave other results on the same bytes */
     bool wrote_around;         /* the last call wrote beside a tensor, in memory of its own */
     bool wakes_itself; /* call() lets it go, when the clock runs: not before, or it had that time */
+    bool gives_back;   /* closed, it leaves its process to what is opened next, where that fits */
     bool own_results;  /* it keeps what it computes: the region's outputs stay as they were */
     bool guards; /* keeps a call's guards: who runs into one dies, ERR_CHILD, with these filled: */
     bool hit;

@@ -79,6 +79,7 @@ static int open(const struct lane_facts *lane, const struct region *region, cons
     if (gpu_host_open(lane, region, artifact, program, fresh, &host, err) != 0)
         return -1;
     *subject = host_on_device(&host->base, &ops);
+    (*subject)->gives_back = true;
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { SPREAD_LEAST = 3 /* ratios */, HISTORY_SHOWN = 4 };
 
@@ -40,12 +41,36 @@ struct columns {
     size_t unit[PAIRS_MOST]; /* of samples that share their luck */
 };
 
+/* Those of one unit side by side, else in their order: few, and nearly so already. */
+static void sort_by_unit(double *samples, size_t *unit, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        for (size_t at = i; at > 0 && unit[at - 1] > unit[at]; at--) {
+            double sample = samples[at];
+            size_t one = unit[at];
+            samples[at] = samples[at - 1];
+            unit[at] = unit[at - 1];
+            samples[at - 1] = sample;
+            unit[at - 1] = one;
+        }
+}
+
+static void grouped(const struct columns *columns, const double *of, struct interval *interval)
+{
+    double samples[PAIRS_MOST];
+    size_t unit[PAIRS_MOST];
+    memcpy(samples, of, columns->count * sizeof *samples);
+    memcpy(unit, columns->unit, columns->count * sizeof *unit);
+    sort_by_unit(samples, unit, columns->count);
+    stats_grouped(samples, unit, columns->count, interval);
+}
+
 static size_t processes_of(const struct timing *timing, const struct columns *columns)
 {
     size_t processes = 0;
     for (size_t i = 0; timing->by_rounds && i < columns->count; i++)
         processes += i == 0 || columns->unit[i] != columns->unit[i - 1];
-    return processes;
+    return timing->swaps && timing->rounds > 1 ? 2 : processes;
 }
 
 /* A round's processes; or, where one process of each does, a block A B B A, or as many of them as
@@ -55,6 +80,12 @@ static size_t unit_of(const struct timing *timing, size_t at)
     enum { UNITS = 40 };
     size_t block = timing->shared ? CHUNK : BLOCK_PAIRS;
     size_t blocks = (timing->count + block * UNITS - 1) / (block * UNITS);
+    if (timing->swaps) { /* a block, and the one at its place in the round after it */
+        size_t of_round = timing->pairs_of_round, both = 2 * of_round;
+        at = at / both * both + at % of_round * 2;
+        block *= 2;
+        blocks = (blocks + 1) / 2;
+    }
     return timing->by_rounds ? timing->samples[at].round : at / (block * (blocks > 0 ? blocks : 1));
 }
 
@@ -161,14 +192,16 @@ static void undisturbed_interval(const struct columns *columns, struct interval 
     for (size_t i = 0; i < columns->count; i++) {
         if (columns->disturbed[i])
             continue;
-        units += count == 0 || unit[count - 1] != columns->unit[i];
         ratios[count] = columns->ratio[i];
         unit[count++] = columns->unit[i];
     }
+    sort_by_unit(ratios, unit, count);
+    for (size_t i = 0; i < count; i++)
+        units += i == 0 || unit[i - 1] != unit[i];
     if (units >= UNITS_LEAST)
         stats_grouped(ratios, unit, count, ratio);
     else
-        stats_grouped(columns->ratio, columns->unit, columns->count, ratio);
+        grouped(columns, columns->ratio, ratio);
     ratio->samples = columns->count;
 }
 
@@ -213,14 +246,14 @@ static void results_without(struct timing *timing, double call_ns)
     timing->used = columns.count;
     if (columns.count == 0)
         return;
-    stats_grouped(columns.b, columns.unit, columns.count, &timing->b);
+    grouped(&columns, columns.b, &timing->b);
     ratio_interval(&columns, &timing->ratio);
     double of_b = stray(&columns, columns.b, timing->by_rounds), of_a;
     if (timing->shared) {
         if (timing->a_count > 0)
             shared_interval(timing, call_ns);
         else
-            stats_grouped(columns.a, columns.unit, columns.count, &timing->a);
+            grouped(&columns, columns.a, &timing->a);
         widen(timing, call_ns);
         if (timing->a.samples == 1) /* one call of it says nothing of the next */
             timing->a.low = timing->a.high = NAN;
@@ -228,7 +261,7 @@ static void results_without(struct timing *timing, double call_ns)
                     timing->a_count <= SPREAD_LEAST ? spread_of_few(timing->a_ns, timing->a_count)
                                                     : 0.0);
     } else {
-        stats_grouped(columns.a, columns.unit, columns.count, &timing->a);
+        grouped(&columns, columns.a, &timing->a);
         of_a = stray(&columns, columns.a, timing->by_rounds);
     }
     timing->b.processes = timing->ratio.processes = processes_of(timing, &columns);
@@ -308,7 +341,8 @@ bool timing_enough(struct timing *timing)
     gather(timing, 0.0, &columns);
     if (timing->count < timing->limits.pairs_least ||
         timing->rounds < timing->limits.rounds_least ||
-        (timing->by_rounds && timing->in_round < timing->pairs_of_round))
+        (timing->pairs_of_round > 0 && timing->in_round < timing->pairs_of_round) ||
+        (timing->swaps && timing->rounds % 2 != 0))
         return false;
     /* What was left out is replaced, up to twice the least. */
     if (columns.count < timing->limits.pairs_least &&
@@ -318,6 +352,6 @@ bool timing_enough(struct timing *timing)
     if (timing->timed_ns >= budget_ns ||
         clock_now_ns() - timing->started_ns >= budget_ns) /* what lies between the calls, too */
         return true;
-    stats_grouped(columns.ratio, columns.unit, columns.count, &ratio);
+    grouped(&columns, columns.ratio, &ratio);
     return ratio.high - ratio.low < 2.0 * timing->limits.narrow * ratio.median;
 }

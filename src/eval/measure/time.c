@@ -259,7 +259,8 @@ static int next_round(struct timing *timing, struct err *err)
     if (!round_is_over(timing))
         return 0;
     round_begin(timing);
-    int status = timing->rounds % 2 == 0 ? bench_open(bench, err) : 0;
+    bool first = timing->swaps ? timing->rounds > 1 : timing->rounds % 2 == 0;
+    int status = first ? bench_open(bench, err) : 0; /* swapped: in what was the baseline's */
     if (status == 0 && !bench->ended && timing->baseline != NULL)
         status = baseline_ready(bench->session, timing->baseline, err);
     if (status == 0 && !bench->ended)

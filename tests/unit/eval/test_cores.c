@@ -61,6 +61,42 @@ static int open_with_luck(const struct lane_facts *lane, const struct region *re
     return 0;
 }
 
+/* On a device of its own: processes change hands, the last one given back first, and one in two is
+ * slower by a twentieth. Where nobody looks without guards lies whether it is. */
+static uint64_t given_back[16];
+static size_t given_back_count;
+
+static void close_for_others(struct subject *subject)
+{
+    given_back[given_back_count++] = subject->hit_offset;
+    fake_close(subject);
+}
+
+static int run_on_device(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
+                         struct err *err)
+{
+    static unsigned turn;
+    int status = fake_run(subject, call, elapsed_ns, err);
+    *elapsed_ns = (100000 + turn++ % 7 * 10) * (subject->hit_offset % 2 != 0 ? 21 : 20) / 20;
+    return status;
+}
+
+static int open_on_device(const struct lane_facts *lane, const struct region *region,
+                          const char *artifact, const struct program *program, bool fresh,
+                          struct subject **subject, struct err *err)
+{
+    static const struct subject_ops ops = {run_on_device, fake_pause, fake_resume,
+                                           close_for_others};
+    static uint64_t processes;
+    if (fake_open(lane, region, artifact, program, fresh, subject, err) != 0)
+        return -1;
+    (*subject)->ops = &ops;
+    (*subject)->device_clock = (*subject)->gives_back = true;
+    (*subject)->hit_offset =
+        given_back_count > 0 ? given_back[--given_back_count] : processes++;
+    return 0;
+}
+
 static const struct fake_entry kernels[] = {
     {"product", fake_product}, {"same", fake_product}, {NULL, NULL}};
 
@@ -129,6 +165,57 @@ static void test_no_process_decides(void **state)
     assert_int_not_equal(evaluation.finding, FINDING_SLOWER);
 }
 
+/* Two processes, the one slower for life: each has both kernels half of the time. */
+static void test_both_are_in_either_process(void **state)
+{
+    static struct backend on_device;
+    struct fixture *f = (struct fixture *)*state;
+    struct evaluation evaluation = {0};
+    on_device = fake_backend;
+    on_device.open = open_on_device;
+    on_device.device = true;
+    f->session->backend = &on_device;
+    given_back_count = 0;
+    assert_int_equal(session_measure(f->session, &f->request, f->arena, &evaluation, &f->err), 0);
+    assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+    assert_int_equal(evaluation.speedup.processes, 2);
+    assert_true(evaluation.speedup.low <= 1.0 && evaluation.speedup.high >= 1.0);
+    assert_true(evaluation.speedup.high - evaluation.speedup.low < 0.03);
+    assert_true(evaluation.timed_samples % 4 == 0);
+}
+
+/* A kernel against itself in two processes of 3 % more or less: who stays in one is told apart. */
+static void test_places_cancel_luck(void **state)
+{
+    enum { RUNS = 1000, OF_ROUND = 6, ROUNDS = 8 };
+    static struct timing timing;
+    struct random random;
+    size_t held = 0, stayed = 0;
+    (void)state;
+    random_init(&random, 6);
+    for (int run = 0; run < RUNS; run++) {
+        double luck = exp(0.03 * random_normal(&random));
+        for (int swaps = 0; swaps < 2; swaps++) {
+            timing = (struct timing){.swaps = swaps,
+                                     .rounds = ROUNDS,
+                                     .pairs_of_round = OF_ROUND,
+                                     .count = ROUNDS * OF_ROUND};
+            for (size_t i = 0; i < timing.count; i++) {
+                bool changed = swaps && i / OF_ROUND % 2 != 0;
+                timing.samples[i] = (struct sample){
+                    .round = i / OF_ROUND,
+                    .a_ns = 1e4 * (changed ? 1.0 : luck) * exp(0.01 * random_normal(&random)),
+                    .b_ns = 1e4 * (changed ? luck : 1.0) * exp(0.01 * random_normal(&random))};
+            }
+            timing_results(&timing);
+            *(swaps ? &held : &stayed) += timing.ratio.low <= 1.0 && timing.ratio.high >= 1.0;
+        }
+        assert_true(timing.spread < 0.02); /* luck is no noise of a call's */
+    }
+    assert_true(held * 100 >= 93 * RUNS && held * 100 <= 99 * RUNS);
+    assert_true(stayed * 100 <= 30 * RUNS);
+}
+
 /* A kernel against itself, in processes that differ by more than their calls do. */
 static void test_rounds_are_units(void **state)
 {
@@ -164,6 +251,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_who_waits_for_a_core_is_not_slower, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_device_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_process_decides, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_both_are_in_either_process, set_up, tear_down),
+        cmocka_unit_test(test_places_cancel_luck),
         cmocka_unit_test(test_rounds_are_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,8 @@ struct gpu_host {
     struct host base;            /* first */
     struct gpu_control *control; /* the runner maps the same page read-only */
     const struct gpu_report *report;
-    bool used; /* a candidate was loaded */
+    bool used;           /* a candidate was loaded */
+    unsigned given_back; /* the last of all has the highest number */
     struct program program;
     struct arena *arena;       /* of `variants` */
     struct variants *variants; /* of the program's launches; NULL: its front matter says it all */

@@ -79,17 +79,22 @@ void gpu_host_settle(void)
     host_settle(spares, SPARES);
 }
 
+/* The one that was given back last: two that are closed and opened again in the same order change
+ * places. */
 static struct gpu_host *take_spare(const struct lane_facts *lane, const struct region *region,
                                    bool used)
 {
+    int last = -1;
     for (int i = 0; i < SPARES; i++) {
-        struct gpu_host *found = (struct gpu_host *)spares[i];
-        if (found != NULL && gpu_host_fits(found, lane, region) && found->used == used) {
-            spares[i] = NULL;
-            return found;
-        }
+        const struct gpu_host *found = (const struct gpu_host *)spares[i];
+        if (found != NULL && gpu_host_fits(found, lane, region) && found->used == used &&
+            (last < 0 || found->given_back > ((const struct gpu_host *)spares[last])->given_back))
+            last = i;
     }
-    return NULL;
+    struct gpu_host *taken = last < 0 ? NULL : (struct gpu_host *)spares[last];
+    if (taken != NULL)
+        spares[last] = NULL;
+    return taken;
 }
 
 void gpu_host_begin(const struct lane_facts *lane, const struct region *region)
@@ -123,6 +128,8 @@ void gpu_host_give_back(struct gpu_host *host)
 {
     for (int i = 0; i < SPARES && host != NULL && !host->base.reaped && !host->base.spoilt; i++)
         if (spares[i] == NULL) {
+            static unsigned given_back;
+            host->given_back = ++given_back;
             spares[i] = &host->base;
             return;
         }
