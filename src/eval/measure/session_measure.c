@@ -240,6 +240,8 @@ int session_check(struct session *session, const struct measure_request *request
     /* It will be timed with, and is computed while the first runner gets warm. */
     if (status == 0 && !bench->ended && session->backend->warm_runner != NULL)
         status = set_expect(session, &session->pool[0], err);
+    if (status == 0 && !bench->ended && bench->sanitizing != NULL)
+        baseline_look(session);
     if (status == 0 && !bench->ended) /* on the device's way it is slower than what is behind it */
         sanitize_encourage(bench, true);
     uint64_t begun = timeline_begin();

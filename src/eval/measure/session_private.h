@@ -21,6 +21,9 @@ int baseline_ready(struct session *session, struct baseline *baseline, struct er
 void baselines_begin(struct session *session, bool all);
 /* A library that candidates are timed with: its process starts beside the definition's. */
 void baselines_begin_library(struct session *session);
+/* How long a call takes of one that is there and was never called, for who only wants to know
+ * whether a candidate is far from it; pool[0] has what is expected. */
+void baseline_look(struct session *session);
 bool baseline_pending(const struct baseline *baseline);
 void baselines_hold(struct session *session, bool held);
 /* What the next candidate is timed with is there, and nothing is pending on the device. */
