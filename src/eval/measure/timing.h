@@ -35,7 +35,7 @@ struct timing {
     bool shared, far_behind;
     size_t count, a_count, disturbed;
     bool by_rounds, slow; /* round.c; slow: a few rounds, each in one slot */
-    bool swaps; /* from round to round candidate and baseline change processes */
+    bool swaps;           /* from round to round candidate and baseline change processes */
     bool with_empty;
     struct subject *empty; /* does nothing; of this round */
     size_t rounds, in_round, pairs_of_round, settling;

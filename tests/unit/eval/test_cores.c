@@ -92,8 +92,7 @@ static int open_on_device(const struct lane_facts *lane, const struct region *re
         return -1;
     (*subject)->ops = &ops;
     (*subject)->device_clock = (*subject)->gives_back = true;
-    (*subject)->hit_offset =
-        given_back_count > 0 ? given_back[--given_back_count] : processes++;
+    (*subject)->hit_offset = given_back_count > 0 ? given_back[--given_back_count] : processes++;
     return 0;
 }
 
