@@ -35,6 +35,7 @@ expect 2 'not "runs r1"' list runs r1
 expect 2 'did you mean "softmax"' problem check sofmax
 expect 2 'did you mean "matmul"' eval mattmul "$work/x.c"
 expect 2 'there is no such folder or file' problem check ./nothing-here
+expect 2 'matmul@M=4@M=8 has two sizes' problem check matmul@M=4@M=8
 expect 2 'PROBLEM FILE' eval matmul
 expect 2 'missing.c' eval matmul missing.c
 expect 2 '--tune' eval matmul "$work/x.c" --tune BM

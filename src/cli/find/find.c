@@ -120,6 +120,11 @@ int find_problem(struct arena *arena, const char *word, const char *backend, con
     *problem = path;
     if (is_there)
         return sized(arena, path, size, backend, problem, err);
+    if (size && problem_size_of(word))
+        return err_set(err, ERR_USAGE,
+                       "%s%s has two sizes, expected one behind an @ (more dims by commas: "
+                       "@M=64,N=8)",
+                       word, size);
     if (!getcwd(here, sizeof here))
         strcpy(here, ".");
     if (strchr(word, '/'))
