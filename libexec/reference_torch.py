@@ -160,6 +160,7 @@ class Reference:
         self.memory = self.written = self.ready = self.compiled = None
         self.pinned, self.ahead = {}, {}
         self.module = problem.load(request["file"])
+        problem.GRADIENTS += [True] * bool(self.binding.get("gradients"))
         self.model, _ = problem.build(self.module, self.device)
         self.state = self.state_of(self.model)
         self.initial = {path: t.detach().clone() for path, t in self.state.tensors.items()}
@@ -226,7 +227,7 @@ class Reference:
                 arguments.append(torch.empty(entry["empty"], dtype=getattr(torch, entry["torch"]), device=self.device))
                 continue
             if "input" not in entry:
-                arguments.append(entry["value"])
+                arguments.append(tuple(entry["value"]) if entry.get("tuple") else entry["value"])
                 continue
             values = self.input(request, entry["input"], exact)
             if not (exact and values.is_floating_point()):
@@ -384,7 +385,7 @@ class Reference:
         called, arguments = self.ready
         if self.device != "cpu":
             return self.go_on_device(called, arguments)
-        with torch.no_grad():
+        with problem.calling():
             returned = called(*arguments)
         self.synchronize()
         return returned
@@ -401,7 +402,7 @@ class Reference:
         self.sweep.fill_(0x5A)
         begin.record()
         asked = time.perf_counter()
-        with torch.no_grad():
+        with problem.calling():
             returned = called(*arguments)
         asked = time.perf_counter() - asked
         end.record()

@@ -253,6 +253,8 @@ def pick_module(module):
 def init_arguments(module):
     """What Model is constructed with: (list, dict)."""
     given = getattr(module, "get_init_inputs", list)()
+    if given is None:
+        return [], {}
     if isinstance(given, dict):
         return [], given
     if not isinstance(given, (list, tuple)):

@@ -11,7 +11,7 @@ import source_text
 import torch
 import torch_forms
 import torch_state
-from torch_rows import SEED, Refused, given_arguments
+from torch_rows import SEED, Refused, WithoutGpu, given_arguments
 
 DTYPES = {  # PyTorch's name: the spec's
     "float32": "float32",
@@ -21,6 +21,9 @@ DTYPES = {  # PyTorch's name: the spec's
     "int32": "int32",
     "int64": "int32",  # as indices are passed to kernels
     "bool": "int32",
+    "int8": "int32",
+    "uint8": "int32",
+    "int16": "int32",
 }
 TAKEN = set(
     "alignas alignof asm auto bool break case catch char class const constexpr continue decltype "
@@ -55,8 +58,11 @@ def load(path, seed=SEED):
         del sys.modules[name]
     sys.path.insert(0, folder)  # first while it is loaded, as Python has it; last for imports of forward's
     torch_state.seed_all(seed)
+    GRADIENTS.clear()
+    module.problem_without_gpu = b"cuda" in (text if isinstance(text, bytes) else text.encode()) and not torch.cuda.is_available()
     try:
-        exec(compile(text, path, "exec"), module.__dict__)
+        with WithoutGpu(module):
+            exec(compile(text, path, "exec"), module.__dict__)
     except Exception:
         if not calls:
             raise  # else it was about what generate_kernel gave it
@@ -76,11 +82,14 @@ def load(path, seed=SEED):
 def build(module, device, seed=SEED):
     """The module, and which of its tensors it does not call parameters or buffers."""
     torch_state.seed_all(seed)
-    arguments, named = torch_forms.init_arguments(module)
-    torch_state.seed_all(seed)
-    model = module.Model(*arguments, **named)
+    with WithoutGpu(module):
+        arguments, named = torch_forms.init_arguments(module)
+        torch_state.seed_all(seed)
+        model = module.Model(*arguments, **named)
     if not isinstance(model, torch.nn.Module):
         raise Refused("expected Model to be a torch.nn.Module")
+    if "_modules" not in vars(model):
+        raise Refused("Model.__init__ does not call super().__init__()")
     strict_float32()
     adopted = torch_state.adopt(model)
     if any(torch.nn.parameter.is_lazy(each) for each in model.parameters()):
@@ -89,43 +98,77 @@ def build(module, device, seed=SEED):
     return model.to(device), adopted
 
 
+def pairs_of(result):
+    """[(name, item)] of a container that forward returns; None: it is none."""
+    if isinstance(result, dict):
+        return [(str(key), item) for key, item in result.items()]
+    return list(enumerate(result)) if isinstance(result, (tuple, list)) else None
+
+
+def leaves(name, value):
+    """[(name, tensor)] of one item of what forward returned, which may be a tuple, a list or a dict again."""
+    pairs = pairs_of(value)
+    if pairs is not None:
+        return [leaf for key, item in pairs for leaf in leaves("%s_%s" % (name, key), item)]
+    if value is not None and not isinstance(value, torch.Tensor):
+        raise Refused("output %s is of type %s, expected a tensor" % (name, type(value).__name__))
+    return [] if value is None else [(name, value)]
+
+
 def flatten(result):
     """[(name, tensor)] of what forward returned; None in it is left out."""
     if isinstance(result, torch.Tensor):
         return [("out", result)]
-    if isinstance(result, dict):
-        pairs = list(result.items())
-    elif isinstance(result, (tuple, list)):
-        pairs = [("out%d" % i, item) for i, item in enumerate(result)]
-    else:
-        missing = ": is a `return` missing?" if result is None else ""
-        what = "None" if result is None else "a " + type(result).__name__
-        raise Refused("Model.forward returned %s%s, expected tensors" % (what, missing))
-    pairs = [(str(name), item) for name, item in pairs if item is not None]
-    for name, item in pairs:
-        if not isinstance(item, torch.Tensor):
-            raise Refused("output %s is a %s, expected a tensor" % (name, type(item).__name__))
-    return pairs if len(pairs) != 1 else [("out", pairs[0][1])]
+    pairs = pairs_of(result)
+    if pairs is None:
+        what = "None, expected tensors: is a `return` missing?"
+        raise Refused("Model.forward returned %s" % (
+            what if result is None else "something of type %s, expected tensors" % type(result).__name__
+        ))
+    named = isinstance(result, dict)
+    found = [leaf for key, item in pairs for leaf in leaves(key if named else "out%d" % key, item)]
+    return found if len(found) != 1 else [("out", found[0][1])]
+
+
+GRADIENTS = []  # not empty: forward asks for gradients of its own
+
+
+def calling():
+    """How forward is called: without a graph, but where it makes use of one itself."""
+    return torch.enable_grad() if GRADIENTS else torch.no_grad()
 
 
 def run(model, arguments):
-    with torch.no_grad():
-        return flatten(model(*arguments))
+    try:
+        with calling():
+            results = flatten(model(*arguments))
+    except RuntimeError as fault:
+        if GRADIENTS or "does not require grad" not in str(fault):
+            raise
+        GRADIENTS.append(True)
+        return run(model, arguments)
+    return [(name, tensor.detach()) for name, tensor in results]
 
 
 def dtype_of(tensor):
     return str(tensor.dtype).replace("torch.", "")
 
 
+def check_layout(what, tensor):
+    if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_nested:
+        raise Refused("%s is a sparse, nested or quantized tensor" % what)
+
+
 def check_tensor(what, tensor):
-    if tensor.layout != torch.strided or tensor.is_quantized:
-        raise Refused("%s is a sparse or quantized tensor" % what)
+    check_layout(what, tensor)
     if dtype_of(tensor) not in DTYPES:
         raise Refused("%s has dtype %s, which kernels are not given" % (what, dtype_of(tensor)))
     if tensor.numel() == 0:
         raise Refused("%s has no elements" % what)
     if tensor.dim() > 8:
         raise Refused("%s has %d axes, expected at most 8" % (what, tensor.dim()))
+    if tensor.dtype == torch.int64 and not -0x80000000 <= int(tensor.min()) <= int(tensor.max()) <= 0x7FFFFFFF:
+        raise Refused("%s holds numbers beyond int32, as which kernels are given int64" % what)
 
 
 class Names:

@@ -15,16 +15,20 @@ import re
 import torch
 import torch_shipped
 import torch_sums
-from torch_inputs import Draws, OtherNumbers, Parameters, Twin, alike
+from torch_inputs import Draws, OtherNumbers, Parameters, Twin, alike, limits
 from torch_module import (
     DTYPES,
     Names,
     argument_names,
     build,
+    GRADIENTS,
+    calling,
+    check_layout,
     check_tensor,
     dtype_of,
     is_finite,
     load,
+    pairs_of,
     run,
     structure_of,
 )
@@ -33,6 +37,30 @@ from torch_state import State
 
 OUTPUTS_MOST = 16  # src/eval/problem/problem.h
 ROWS_MOST, PROBED_MOST = 6, 1 << 21  # of what is probed: rows, elements
+
+
+def plain(name, value):
+    """An argument that is no tensor: part of the definition."""
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        value = value.item()
+    numbers = isinstance(value, (list, tuple)) and type(value) in (list, tuple)
+    for each in value if numbers else [value]:
+        if not (each is None or isinstance(each, (bool, int, float, str))):
+            what = "holds a" if numbers else "is a"
+            raise Refused("argument %s %s %s, expected a tensor, a number, a truth, a text or None" % (name, what, type(each).__name__))
+        if isinstance(each, float) and not math.isfinite(each):
+            raise Refused("argument %s is not finite" % name)
+    return value
+
+
+def form_of(returned):
+    """What forward returned, for who gives the same of other tensors: {"kind", "items"}; of a tuple's item that is one
+    again the same."""
+    if returned is None or isinstance(returned, torch.Tensor):
+        return {"torch": None if returned is None else dtype_of(returned)}
+    pairs = pairs_of(returned)
+    kind = "dict" if isinstance(returned, dict) else "tuple" if isinstance(returned, tuple) else "list"
+    return {"kind": kind, "items": [{"key": key if kind == "dict" else None, **form_of(item)} for key, item in pairs]}
 
 
 class Described(Parameters, Draws):
@@ -49,6 +77,8 @@ class Described(Parameters, Draws):
         self.few = few is not None
         self.arguments = few[0] if few else given_arguments(module)
         self.state = State(module, self.model)
+        for path, tensor in self.state.tensors.items():
+            check_layout("tensor %s" % path, tensor)
         self.state.convert(lambda tensor: tensor.to(device))
         self.initial = {path: t.detach().clone() for path, t in self.state.tensors.items()}
         self.hidden = self.state.loose | adopted
@@ -79,6 +109,7 @@ class Described(Parameters, Draws):
         self.batch = None  # (name, default, group of argument indices, least)
         self.probe_batch()
         self.check_deterministic()
+        self.check_shapes()
         twin = Twin(self)
         self.bind_parameters(twin)
         twin.check()
@@ -99,20 +130,20 @@ class Described(Parameters, Draws):
                 shape = tuple(self.shapes[index])
                 self.inputs.append({"index": index, "name": own, "tensor": value, "shape": shape})
                 self.binding["arguments"].append({"input": own, "torch": dtype_of(value)})
-                if dtype_of(value) in ("int64", "bool"):
-                    self.notes.append("%s is %s in the file, int32 here" % (own, dtype_of(value)))
-            elif value is None or isinstance(value, (bool, int, float, str)):
-                if isinstance(value, float) and not math.isfinite(value):
-                    raise Refused("argument %s is not finite" % name)
-                self.binding["arguments"].append({"value": value})
-                self.notes.append("%s is always %r" % (name, value))
+                self.note_type(own, value)
             else:
-                raise Refused(
-                    "argument %s is a %s, expected a tensor, a number, a truth, a text or None"
-                    % (name, type(value).__name__)
-                )
+                self.arguments[index] = value = plain(name, value)
+                entry = {"value": value, "tuple": True} if isinstance(value, tuple) else {"value": value}
+                self.binding["arguments"].append(entry)
+                self.notes.append("%s is always %r" % (name, value))
         if not self.inputs:
-            raise Refused("get_inputs gives no tensor")
+            empty = ["%s is %s" % (n, "x".join(map(str, v.shape))) for n, v in zip(names, self.arguments) if hasattr(v, "shape")]
+            raise Refused("no input has elements: %s" % ", ".join(empty) if empty else "get_inputs gives no tensor")
+
+    def note_type(self, name, tensor):
+        kind = dtype_of(tensor)
+        if DTYPES[kind] != kind:
+            self.notes.append("%s is %s in the file, %s here" % (name, kind, DTYPES[kind]))
 
     # --- the batch ---
 
@@ -159,7 +190,7 @@ class Described(Parameters, Draws):
         whole = first[0] if first else 0
         same = [i["index"] for i in self.inputs if i["shape"][:1] == first[:1]]
         groups = [same] if len(same) == 1 else [same, [self.inputs[0]["index"]]]
-        pairs = [pair for pair in ((2, 3), (3, 5), (5, 6)) if pair[1] < whole]
+        pairs = [pair for pair in ((2, 3), (3, 5), (5, 6)) if pair[1] < whole] or [(1, 2)] * (whole in (2, 3))
         for group, sizes in [(group, pair) for group in groups for pair in pairs]:
             if any(self.is_matrix(index) for index in group):
                 continue
@@ -167,16 +198,18 @@ class Described(Parameters, Draws):
                 low, high = (self.shapes_at(group, size) for size in sizes)
                 if not self.follows(group, sizes, low, high):
                     continue
+                least, results = self.least_rows(group, self.probe_rows(group))
             except Refused:
                 raise
-            except Exception:
+            except Exception:  # also one that fails with few rows of numbers: indices of rows, bounds
                 continue
-            self.take_batch(group, whole, sizes, low, high)
+            self.take_batch(group, whole, least)
+            self.take_outputs(results, self.follow(sizes, low, high))
             return
         if self.few:
             raise ValueError("the first dimension cannot vary")  # for describe_whole()
         self.small = self.arguments
-        self.notes.append("only this shape is checked: the first dimension cannot vary")
+        self.notes.append("only this shape is checked: the first dimension %s" % ("is 1" if whole == 1 else "cannot vary"))
         results = self.try_run(self.arguments)
         self.take_outputs(results, [[str(extent) for extent in t.shape] for _, t in results])
 
@@ -216,14 +249,16 @@ class Described(Parameters, Draws):
                 continue
         return rows, results
 
-    def take_batch(self, group, whole, sizes, low, high):
+    def take_batch(self, group, whole, least):
         name = self.names.take("B" if "B" not in self.names.used else "BATCH")
-        least, results = self.least_rows(group, self.probe_rows(group))
         if least > 1:
             self.notes.append("the first dimension is at least %d" % least)
         self.batch = (name, whole, group, least)
         self.small = self.sliced(group, self.probe_rows(group))
-        shapes = []
+
+    def follow(self, sizes, low, high):
+        """Shapes of the outputs, by their extents at two sizes."""
+        name, shapes = self.batch[0], []
         for a, b in zip(low, high):
             shape = []
             for small, large in zip(a, b):
@@ -232,7 +267,7 @@ class Described(Parameters, Draws):
                 text = "%d" % rest if step == 0 else name if step == 1 else "%d*%s" % (step, name)
                 shape.append(text if step == 0 or rest == 0 else "%s + %d" % (text, rest))
             shapes.append(shape)
-        self.take_outputs(results, shapes)
+        return shapes
 
     def take_outputs(self, results, shapes):
         self.outputs, self.results = [], results
@@ -243,8 +278,7 @@ class Described(Parameters, Draws):
             own = self.names.take(name)
             self.outputs.append((own, shape, DTYPES[dtype_of(tensor)]))
             self.binding["outputs"].append(own)
-            if dtype_of(tensor) in ("int64", "bool"):
-                self.notes.append("%s is %s in the file, int32 here" % (own, dtype_of(tensor)))
+            self.note_type(own, tensor)
 
     def check_deterministic(self):
         torch.manual_seed(SEED + 2)
@@ -260,6 +294,29 @@ class Described(Parameters, Draws):
             )
         if not is_finite(self.results):
             self.notes.append("its outputs on get_inputs' values are not all finite")
+
+    def check_shapes(self):
+        """A kernel is told dims, and writes outputs of the shapes that follow from them."""
+        for arguments in self.other_arguments():
+            for (name, tensor), (_, other) in zip(self.results, self.attempt(arguments, {}) or []):
+                if tensor.shape != other.shape:
+                    told = ["x".join(map(str, t.shape)) or "a number" for t in (tensor, other)]
+                    raise Refused(
+                        "output %s is %s or %s, as the numbers of the inputs are: a kernel writes shapes that follow from "
+                        "dims" % (name, *told)
+                    )
+
+    def other_arguments(self):
+        """Of other numbers than get_inputs gives, all alike at last."""
+        yield self.arguments_of("uniform")
+        again = self.drawn_again()
+        if again is not None:
+            group, rows = (self.batch[2], self.probe_rows(self.batch[2])) if self.batch else ((), 0)
+            yield [value[:rows].contiguous() if i in group else value for i, value in enumerate(again)]
+        yield [
+            torch.full_like(value, 0 if value.is_floating_point() else limits(value)[0]) if isinstance(value, torch.Tensor) and value.numel() else value
+            for value in self.small
+        ]
 
     def try_drawn(self):
         """Results where everything that is drawn on the way is drawn otherwise; None: nothing is drawn."""
@@ -277,17 +334,9 @@ class Described(Parameters, Draws):
         """In which form forward returns its outputs, and whether its mode changes them."""
         arguments = [a.clone() if isinstance(a, torch.Tensor) else a for a in self.small]
         self.state.set(self.initial)
-        with torch.no_grad():
-            returned = self.model(*arguments)
-        if isinstance(returned, torch.Tensor):
-            kind, items = "tensor", [(None, returned)]
-        elif isinstance(returned, dict):
-            kind, items = "dict", list(returned.items())
-        else:
-            kind = "tuple" if isinstance(returned, tuple) else "list"
-            items = [(None, item) for item in returned]
-        form = [{"key": k, "torch": None if v is None else dtype_of(v)} for k, v in items]
-        self.binding["returns"] = {"kind": kind, "items": form}
+        with calling():
+            self.binding["returns"] = form_of(self.model(*arguments))
+        self.binding["gradients"] = bool(GRADIENTS)
         self.binding["training"] = self.model.training
         self.state.restore()
         other = copy.deepcopy(self.model).train(not self.model.training)

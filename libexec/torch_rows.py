@@ -4,11 +4,13 @@ Used by torch_problem.py: gigabytes need not be made to tell what they are, and 
 this machine's memory is refused before anything is made.
 """
 
+import contextlib
 import math
 import os
 import sys
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch_state import seed_all
 
@@ -32,13 +34,54 @@ def without_compiler(mode):
     return mode
 
 
+class WithoutGpu(TorchFunctionMode):
+    """On a machine that has no GPU, what a file puts on one stays where all the rest is: while it is loaded, built and
+    makes its inputs. What forward itself puts there is refused in PyTorch's words."""
+
+    meta = False  # on_meta()
+
+    def __new__(cls, module):
+        return super().__new__(cls) if getattr(module, "problem_without_gpu", False) else contextlib.nullcontext()
+
+    def __init__(self, module):
+        super().__init__()
+
+    def __torch_function__(self, function, types, arguments=(), keywords=None):
+        keywords, name = dict(keywords or {}), getattr(function, "__name__", "")
+        here = "meta" if WithoutGpu.meta else "cpu"
+        if name == "cuda":
+            return arguments[0]
+        if is_gpu(keywords.get("device")):
+            keywords["device"] = here
+        return function(*(here if is_gpu(each) else each for each in arguments), **keywords)
+
+
+def is_gpu(value):
+    return isinstance(value, (str, torch.device)) and str(value).partition(":")[0] == "cuda"
+
+
+@contextlib.contextmanager
+def on_meta():
+    """Tensors have no numbers, wherever a file puts them."""
+    WithoutGpu.meta = True
+    try:
+        with on_meta():
+            yield
+    finally:
+        WithoutGpu.meta = False
+
+
 def given_arguments(module, seed=SEED + 1):
     seed_all(seed)
-    arguments = module.get_inputs()
+    with WithoutGpu(module):
+        arguments = module.get_inputs()
     if isinstance(arguments, torch.Tensor):
         arguments = [arguments]
     if not isinstance(arguments, (tuple, list)):
         raise Refused("get_inputs returned a %s, expected a list" % type(arguments).__name__)
+    for index, value in enumerate(arguments):
+        if isinstance(value, torch.Tensor) and value.is_nested:
+            raise Refused("input %d is a sparse, nested or quantized tensor" % index)
     return list(arguments)
 
 
@@ -68,7 +111,7 @@ def few_rows(module):
     """(arguments, shapes that they have in the file): of large inputs only some rows; or None where
     they are small, or made in another way."""
     try:
-        with torch.device("meta"):
+        with on_meta():
             meta = given_arguments(module)
         tensors = [a for a in meta if isinstance(a, torch.Tensor)]
         if sum(a.numel() for a in tensors) <= 1 << 24 or tensors[0].shape[0] <= FewRows.ROWS:
@@ -92,7 +135,7 @@ def few_rows(module):
 def check_size(module):
     """Before the values are made: their sizes alone."""
     try:
-        with torch.device("meta"):
+        with on_meta():
             arguments = given_arguments(module)
     except TooLarge:
         raise

@@ -10,7 +10,7 @@ from .kernel import Kernel, KernelError, UnfitError  # noqa: F401
 
 kernel = Kernel()
 BINDING = kernel.shapes.plan["binding"]
-KEPT = {"int64": torch.int32, "bool": torch.int32}  # as kernels are given them
+KEPT = dict.fromkeys(("int64", "bool", "int8", "uint8", "int16"), torch.int32)  # as kernels are given them
 
 
 def told(reason, said=set()):
@@ -27,7 +27,7 @@ class ModelNew(reference.Model):
         grad = torch.is_grad_enabled()
         for value, entry in zip(arguments, BINDING["arguments"]):
             if "input" not in entry:
-                if value != entry["value"] or isinstance(value, torch.Tensor):
+                if isinstance(value, torch.Tensor) or (list(value) if isinstance(value, tuple) else value) != entry["value"]:
                     return "a constant argument differs from get_inputs'"
             elif not isinstance(value, torch.Tensor) or not value.is_cuda:
                 return "an input is no CUDA tensor"
@@ -64,12 +64,14 @@ class ModelNew(reference.Model):
     @staticmethod
     def returned(outputs):
         """In the form, and in the dtypes, in which the original returns them."""
-        form, results = BINDING["returns"], iter(outputs)
-        items = []
-        for item in form["items"]:
-            items.append(None if item["torch"] is None else next(results).to(getattr(torch, item["torch"])))
-        if form["kind"] == "tensor":
-            return items[0]
-        if form["kind"] == "dict":
-            return dict(zip((item["key"] for item in form["items"]), items))
-        return tuple(items) if form["kind"] == "tuple" else items
+        results = iter(outputs)
+
+        def formed(form):
+            if "kind" not in form:
+                return None if form["torch"] is None else next(results).to(getattr(torch, form["torch"]))
+            items = [formed(item) for item in form["items"]]
+            if form["kind"] == "dict":
+                return dict(zip((item["key"] for item in form["items"]), items))
+            return tuple(items) if form["kind"] == "tuple" else items
+
+        return formed(BINDING["returns"])

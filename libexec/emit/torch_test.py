@@ -31,7 +31,7 @@ def strict():
 
 def made(kind, seed):
     torch.manual_seed(seed)
-    arguments = getattr(reference, "get_init_inputs", list)()
+    arguments = getattr(reference, "get_init_inputs", list)() or []
     torch.manual_seed(seed)
     return (kind(**arguments) if isinstance(arguments, dict) else kind(*arguments)).cuda()
 
@@ -53,10 +53,16 @@ def drawn(seed):
 
 
 def called(model, arguments):
-    with torch.no_grad():
+    with torch.enable_grad() if BINDING.get("gradients") else torch.no_grad():
         returned = model(*[a.clone() if isinstance(a, torch.Tensor) else a for a in arguments])
+    return tensors_of(returned)
+
+
+def tensors_of(returned):
+    if returned is None or isinstance(returned, torch.Tensor):
+        return [] if returned is None else [returned.detach()]
     items = returned.values() if isinstance(returned, dict) else returned
-    return [returned] if isinstance(returned, torch.Tensor) else [t for t in items if t is not None]
+    return [tensor for item in items for tensor in tensors_of(item)]
 
 
 def in_float64(model, arguments):

@@ -146,6 +146,18 @@ expect("three rows and no fewer", ({"B": 64}, "B >= 3"), dims(module("pass", "as
 told = describe(module("self.n = nn.BatchNorm1d(8); self.fc = nn.Linear(8, 8)", "return self.n(self.fc(x))", X))
 expect("a batch norm behind a layer", "x n_weight n_bias fc_weight fc_bias", names(told))
 
+expect("as many rows as an index names", (None, None), dims(module("pass", "return x[i]", X + ", torch.randperm(64)", "x, i")))
+expect("offsets into all rows", (None, None), dims(module(
+    "self.e = nn.EmbeddingBag(100, 8, mode='sum')", "return self.e(i, o)", "torch.randint(0, 100, (40,)), torch.tensor([0, 10, 12, 30])", "i, o")))
+expect("two rows in all", ({"B": 2}, None), dims(module("pass", "return torch.softmax(x, -1)", "torch.randn(2, 8)")))
+told = describe(module("pass", "return torch.softmax(x, -1)", "torch.randn(1, 8)"))
+assert any("the first dimension is 1" in note for note in told["notes"]), told["notes"]
+for what, body in (("a mask's places", "return x[x > 0]"), ("what is not zero", "return torch.nonzero(x > 1)"),
+                   ("the longest of them", "return x[:, : int(x.abs().max() * 4)]")):
+    refused(what, "as the numbers of the inputs are: a kernel writes shapes", module("pass", body, X))
+refused("what differs", "output out is 10 or 1,", module("pass", "return torch.unique(x)", "torch.arange(64) % 10"))
+inputs_are("a sum over a mask's places", "x m", module("pass", "return x[m].sum()", X + ", torch.rand(64, 8) > 0.5", "x, m"))
+
 # --- forms ---
 
 BODY = "def get_inputs():\n    return [torch.rand(4, 4, 4)]\n"
@@ -160,19 +172,52 @@ inputs_are("one module with its parts", "x", HEAD + PART + WHOLE + BODY)
 refused("two modules", "no class is named Model, and these are modules: A, B", HEAD + SCALE % "A" + SCALE % "B" + BOOK)
 inputs_are("a list and a map that are the arguments", "x w", HEAD + "class Model(nn.Module):\n    def __init__(self, sizes, named):\n        super().__init__()\n"
     "        self.w = nn.Parameter(torch.randn(named['n'])); self.sizes = sizes\n    def forward(self, x):\n        return x * self.w\n" + BODY + "def get_init_inputs():\n    return [[3], {'n': 4}]\n")
+PLAIN = module("pass", "return torch.relu(x)", X)
 refused("a backward file", "it asks for a backward pass (Own.backward_fn)", HEAD + "class Own(torch.autograd.Function):\n    backward_fn = None\n" + PART.replace("Part", "Model") + BODY)
 told = describe(module("pass", "return F.relu(x) * scale", X + ", 0.5", "x, scale"))
 expect("a number stays one", {"value": 0.5}, told["binding"]["arguments"][1])
 told = describe(module("pass", "return x + e.sum()", X + ", torch.empty(0, 4)", "x, e"))
 expect("a tensor without elements", {"empty": [0, 4], "torch": "float32"}, told["binding"]["arguments"][1])
 refused("an output without elements", "output out has no elements", module("pass", "return x[:0]", X))
-refused("one that is not dense", "sparse or quantized", module("pass", "return x.to_dense()", "torch.eye(4).to_sparse()"))
-refused("a list of tensors", "argument x is a list", module("pass", "return x[0]", "[torch.rand(4), torch.rand(4)]"))
+refused("one that is not dense", "sparse, nested or quantized", module("pass", "return x.to_dense()", "torch.eye(4).to_sparse()"))
+refused("a list of tensors", "argument x holds a Tensor", module("pass", "return x[0]", "[torch.rand(4), torch.rand(4)]"))
+refused("a batch of none", "no input has elements: x is 0x8", module("pass", "return x * 2", "torch.randn(0, 8)"))
+refused("a product of none", "no input has elements: a is 8x0, b is 0x4", module("pass", "return a @ b", "torch.randn(8, 0), torch.randn(0, 4)", "a, b"))
+refused("one inside the module", "tensor s is a sparse", module("self.s = torch.eye(64).to_sparse()", "return torch.sparse.mm(self.s, x)", X))
+refused("one of several lengths", "input 0 is a sparse, nested", module("pass", "return x", "torch.nested.nested_tensor([torch.randn(3), torch.randn(4)])"))
+refused("whole numbers beyond int32", "input x holds numbers beyond int32", module("pass", "return x", "torch.randint(0, 2**40, (64,))"))
+refused("and such results", "output out holds numbers beyond int32", module("pass", "return x * 2**33", "torch.randint(1, 9, (64,))"))
+refused("no constructor of its base's", "does not call super().__init__()", module("pass", "return x", X).replace("super().__init__()", "pass"))
+refused("an object", "something of type O, expected tensors", module("pass", "return O()", X, before="class O: pass\n"))
+refused("nothing", "returned None, expected tensors: is a `return` missing?", module("pass", "x * 2", X))
+inputs_are("no arguments, said so", "x", PLAIN + "def get_init_inputs():\n    return None\n")
+told = describe(module("pass", "return F.interpolate(x, size=size) * s", "torch.randn(2, 3, 8, 8), (16, 16), numpy.float32(0.5)", "x, size, s", before="import numpy\n"))
+expect("constants", [{"value": (16, 16), "tuple": True}, {"value": 0.5}], told["binding"]["arguments"][1:])
+for kind in ("int8", "uint8", "int16"):
+    told = describe(module("pass", "return (x * 2).to(torch.int8), x.float()", "torch.randint(0, 100, (64, 8), dtype=torch.%s)" % kind))
+    spec = json.loads(told["spec"])
+    expect(kind, ("int32", "int32", "float32"), (spec["inputs"]["x"]["dtype"], spec["outputs"]["out0"]["dtype"], spec["outputs"]["out1"]["dtype"]))
+    assert "x is %s in the file, int32 here" % kind in told["notes"], told["notes"]
+told = describe(module("self.l = nn.LSTM(8, 4, batch_first=True)", "return self.l(x)", "torch.randn(4, 6, 8)"))
+expect("a tuple in a tuple", ["out0", "out1_0", "out1_1"], list(json.loads(told["spec"])["outputs"]))
+form = told["binding"]["returns"]
+expect("and its form", ("tuple", "float32", "tuple", 2), (form["kind"], form["items"][0]["torch"], form["items"][1]["kind"], len(form["items"][1]["items"])))
+told = describe(module("pass", "return {'a': x, 'more': {'b': x.max(dim=1)}, 'none': None}", X))
+expect("a dict in a dict", ["a", "more_b_0", "more_b_1"], list(json.loads(told["spec"])["outputs"]))
+for body in ("x.requires_grad_(True)\ntorch.tanh(x).sum().backward()\nreturn x.grad",
+             "x = x.requires_grad_(True)\nreturn torch.autograd.grad(torch.tanh(x).sum(), x)"):
+    told = describe(module("pass", body, X))
+    expect("gradients in forward", (True, "x"), (told["binding"]["gradients"], names(told)))
+expect("and none", False, describe(PLAIN)["binding"]["gradients"])
+if not torch.cuda.is_available():
+    for inputs in ("torch.randn(64, 8).cuda()", "torch.randn(64, 8, device='cuda')", "torch.randn(64, 8).to('cuda:0')", "torch.randn(64, 8, device=torch.device('cuda', 0))"):
+        inputs_are("on a GPU in the file", "x fc_weight fc_bias", module("self.fc = nn.Linear(8, 8, device='cuda').cuda()", "return self.fc(x)", inputs))
+    told = describe(module("pass", "return torch.relu(x)", "torch.randn(65536, 1024, device='cuda')"))
+    expect("large ones there", {"B": 65536}, json.loads(told["spec"])["dims"])
 for said, wanted in (("", "ignore"), ("non_finite = 'reference'\n", "reference"), ("non_finite = 'propagate'\n", "propagate")):
     expect("NaN and infinity", wanted, json.loads(describe(said + module("pass", "return torch.relu(x)", X))["spec"])["non_finite"])
 refused("another word for it", "expected non_finite = ", "non_finite = True\n" + module("pass", "return torch.relu(x)", X))
-MARKED = module("pass", "return torch.relu(x)", X)
-inputs_are("a byte order mark", "x", b"\xef\xbb\xbf" + MARKED.encode())
-inputs_are("no-break and unseen spaces, lines of another system", "x", MARKED.replace("    ", "\u00a0   ").replace("relu", "relu\u200b").replace("\n", "\r\n"))
-inputs_are("UTF-16", "x", MARKED.encode("utf-16"))
+inputs_are("a byte order mark", "x", b"\xef\xbb\xbf" + PLAIN.encode())
+inputs_are("no-break and unseen spaces, lines of another system", "x", PLAIN.replace("    ", "\u00a0   ").replace("relu", "relu\u200b").replace("\n", "\r\n"))
+inputs_are("UTF-16", "x", PLAIN.encode("utf-16"))
 print("fine")
