@@ -15,7 +15,6 @@ JSON answer a line on stdout. The requests of reference.py, and besides:
 there is. 16-bit types are computed in as the module has it.
 """
 
-import copy
 import ctypes
 import gc
 import json
@@ -247,7 +246,7 @@ class Reference:
         """In float64; also tensors that forward makes without a dtype of their own."""
         if self.no_wide is None and self.wide is None:
             self.state.restore()
-            self.wide = copy.deepcopy(self.model).double()
+            self.wide = problem.another(self.module, self.model, self.device).double()
             self.wide_state = self.state_of(self.wide)
             self.wide_state.convert(lambda tensor: tensor.double() if tensor.is_floating_point() else tensor.clone())
         if self.no_wide is None:

@@ -250,6 +250,12 @@ def pick_module(module):
     return found[whole[0]] if whole else None
 
 
+def made_module(found):
+    """The one module that the file has made, as an nn.Sequential, where it has no class of its own."""
+    made = [value for value in found.values() if isinstance(value, nn.Module)]
+    return made[0] if len(made) == 1 else None
+
+
 def init_arguments(module):
     """What Model is constructed with: (list, dict)."""
     given = getattr(module, "get_init_inputs", list)()
@@ -285,10 +291,13 @@ def complete(module, calls):
     if "Model" not in found and "ModelNew" in found:
         module.Model = module.ModelNew
     if "Model" not in found and not calls and "input_shapes" not in found and "reference" not in found:
-        picked = pick_module(module)
+        picked = pick_module(module) or made_module(found)
         if picked is not None:
             module.Model = picked
-            module.problem_notes.append("its module is %s" % picked.__name__)
+            module.problem_notes.append("its module is %s" % getattr(picked, "__name__", "made when it is loaded"))
+    if isinstance(found.get("Model"), nn.Module):
+        made = module.Model
+        module.Model = lambda: made
     if "Model" not in found and not calls and "input_shapes" in found:
         calls.append({name: found[name] for name in ARGUMENTS if name in found})
     if "Model" in found:

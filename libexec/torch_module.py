@@ -1,5 +1,6 @@
 """A PyTorch module in a file: loaded, built and run, and what its tensors are. Used by torch_problem.py."""
 
+import copy
 import inspect
 import math
 import os
@@ -58,6 +59,7 @@ def load(path, seed=SEED):
         del sys.modules[name]
     sys.path.insert(0, folder)  # first while it is loaded, as Python has it; last for imports of forward's
     torch_state.seed_all(seed)
+    arguments, sys.argv = sys.argv, [path]  # a script that reads its own
     GRADIENTS.clear()
     module.problem_without_gpu = b"cuda" in (text if isinstance(text, bytes) else text.encode()) and not torch.cuda.is_available()
     try:
@@ -66,7 +68,11 @@ def load(path, seed=SEED):
     except Exception:
         if not calls:
             raise  # else it was about what generate_kernel gave it
+    except SystemExit:
+        if not callable(module.__dict__.get("Model")):
+            raise
     finally:
+        sys.argv = arguments
         sys.path.remove(folder)
         if folder not in sys.path:
             sys.path.append(folder)
@@ -88,7 +94,7 @@ def build(module, device, seed=SEED):
         model = module.Model(*arguments, **named)
     if not isinstance(model, torch.nn.Module):
         raise Refused("expected Model to be a torch.nn.Module")
-    if "_modules" not in vars(model):
+    if not hasattr(model, "_modules"):
         raise Refused("Model.__init__ does not call super().__init__()")
     strict_float32()
     adopted = torch_state.adopt(model)
@@ -96,6 +102,17 @@ def build(module, device, seed=SEED):
         with torch.no_grad():  # layers that take their sizes from the first input have them after one call
             model(*given_arguments(module))
     return model.to(device), adopted
+
+
+def another(module, model, device):
+    """One more of the same; where it holds what cannot be copied (a lock) it is built again."""
+    try:
+        return copy.deepcopy(model)
+    except Exception:
+        built = build(module, device)[0]
+        if built is model:
+            raise
+        return built
 
 
 def pairs_of(result):
@@ -198,7 +215,7 @@ def argument_names(model, count):
         parameters = inspect.signature(model.forward).parameters.values()
     except (TypeError, ValueError):
         parameters = []
-    fixed = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    fixed = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name != "self"]
     return [fixed[i] if i < len(fixed) else "x%d" % i for i in range(count)]
 
 

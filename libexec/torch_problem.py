@@ -22,6 +22,7 @@ from torch_module import (
     argument_names,
     build,
     GRADIENTS,
+    another,
     calling,
     check_layout,
     check_tensor,
@@ -114,7 +115,7 @@ class Described(Parameters, Draws):
         self.bind_parameters(twin)
         twin.check()
         self.choose_ranges()
-        self.bind_returns()
+        self.bind_returns(module)
 
     def bind_arguments(self):
         names = argument_names(self.model, len(self.arguments))
@@ -330,7 +331,7 @@ class Described(Parameters, Draws):
 
     # --- for who calls a kernel in the module's place ---
 
-    def bind_returns(self):
+    def bind_returns(self, module):
         """In which form forward returns its outputs, and whether its mode changes them."""
         arguments = [a.clone() if isinstance(a, torch.Tensor) else a for a in self.small]
         self.state.set(self.initial)
@@ -339,8 +340,8 @@ class Described(Parameters, Draws):
         self.binding["gradients"] = bool(GRADIENTS)
         self.binding["training"] = self.model.training
         self.state.restore()
-        other = copy.deepcopy(self.model).train(not self.model.training)
         try:
+            other = another(module, self.model, self.device).train(not self.model.training)
             changed = run(other, [a.clone() if isinstance(a, torch.Tensor) else a for a in self.small])
             same = all(torch.equal(a, b) for (_, a), (_, b) in zip(self.results, changed))
         except Exception:

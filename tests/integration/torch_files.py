@@ -214,6 +214,14 @@ if not torch.cuda.is_available():
         inputs_are("on a GPU in the file", "x fc_weight fc_bias", module("self.fc = nn.Linear(8, 8, device='cuda').cuda()", "return self.fc(x)", inputs))
     told = describe(module("pass", "return torch.relu(x)", "torch.randn(65536, 1024, device='cuda')"))
     expect("large ones there", {"B": 65536}, json.loads(told["spec"])["dims"])
+inputs_are("a module that was made", "input p_0_weight p_0_bias", HEAD + "Model = nn.Sequential(nn.Linear(4, 2), nn.ReLU())\n" + BODY)
+inputs_are("and of any name", "input p_0_weight p_0_bias", HEAD + "net = nn.Sequential(nn.Linear(4, 2), nn.ReLU())\n" + BODY)
+inputs_are("one that is compiled", "x fc_weight fc_bias", PLAIN.replace("nn.Module", "torch.jit.ScriptModule").replace(
+    "    def forward", "    @torch.jit.script_method\n    def forward").replace("pass", "self.fc = nn.Linear(8, 8)").replace("torch.relu(x)", "self.fc(x)"))
+told = describe(module("self.fc = nn.Linear(8, 8)\nself.held = threading.Lock()", "return self.fc(x)", X, before="import threading\n"))
+expect("what cannot be copied", (False, "x fc_weight fc_bias"), (told["binding"]["mode_matters"], names(told)))
+inputs_are("a script that reads its arguments", "x", PLAIN + "import argparse\nargparse.ArgumentParser().parse_args()\n")
+inputs_are("and ends itself", "x", PLAIN + "raise SystemExit\n")
 for said, wanted in (("", "ignore"), ("non_finite = 'reference'\n", "reference"), ("non_finite = 'propagate'\n", "propagate")):
     expect("NaN and infinity", wanted, json.loads(describe(said + module("pass", "return torch.relu(x)", X))["spec"])["non_finite"])
 refused("another word for it", "expected non_finite = ", "non_finite = True\n" + module("pass", "return torch.relu(x)", X))
