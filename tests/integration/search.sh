@@ -39,6 +39,26 @@ sed -i 's/int64_t j0 = 0/int64_t j0 = nowhere/' "$work/broken/starts/cpu/rows.c"
 "$twagent" run "$work/broken" --rounds 1 --branching 2 --store "$work/store2" >"$work/out" 2>&1
 grep -q '^  refused    4 of 4: .* (twagent show r1-c1)$' "$work/out"; say $? "failures that are alike: $(cat "$work/out")"
 
+# ... and where they fail in two ways, since each point writes its half of the rows
+cat >"$work/half.c" <<'C'
+/*---
+tune:
+  OFF: [0, 1]
+---*/
+void kernel(const float *A, const float *B, float *C, int64_t M, int64_t N, int64_t K)
+{
+    for (int64_t i = OFF ? (M + 1) / 2 : 0; i < (OFF ? M : (M + 1) / 2); i++)
+        for (int64_t j = 0; j < N; j++) {
+            float sum = 0;
+            for (int64_t k = 0; k < K; k++)
+                sum += A[i * K + k] * B[k * N + j];
+            C[i * N + j] = sum;
+        }
+}
+C
+"$twagent" tune "$work/mm" "$work/half.c" --no-final --store "$work/store2" >"$work/out" 2>&1
+grep -qE '^  refused    2 of 2: (wrong result, not written|not written, wrong result|not written|wrong result) \(twagent show r2-c' "$work/out"; say $? "failures in two ways: $(cat "$work/out")"
+
 # --- the built-in proposer
 "$twagent" run "$work/mm" --dry-run >"$work/out" 2>&1
 has "$work/out" '1 evaluated' 'dry run'

@@ -184,7 +184,7 @@ def inputs(text):
 
 CALL = "from yolokernelgen import generate_kernel\nfrom yolokernelgen.config import default_config\ngenerate_kernel(%s)\n"
 CONV = "'def f(x, weight, bias):\\n return torch.relu(F.conv2d(x, weight, bias))', 'f', [[2, 3, 9, 9]], [[2, 4, %s, 7]], {'weight': [4, 3, 3, 3], 'bias': [4]}"
-assert inputs(CALL % (CONV % 7)) == {"x": ["2", "3", "9", "9"], "weight": ["4", "3", "3", "3"], "bias": ["4"]}
+assert inputs(CALL % (CONV % 7)) == {"x": ["B", "3", "9", "9"], "weight": ["4", "3", "3", "3"], "bias": ["4"]}
 assert inputs("""import torch
 def pool(x, kernel_size, stride): return torch.nn.functional.max_pool2d(x, kernel_size, stride)
 input_shapes, hyperparameters = [[8, 16, 12, 12]], {"kernel_size": 2, "stride": 2, "groups": 1}
