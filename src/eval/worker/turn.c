@@ -11,7 +11,7 @@
 
 /* Asking takes a core for some us, which a device's own clock does not see. */
 enum { ASK_AGAIN_MS = 40, ASK_DEVICE_MS = 5, PATIENCE_S = 90 /* nobody times for so long */ };
-enum { QUEUE_PATH = 320 };
+enum { QUEUE_PATH = CORE_LOCK_PATH + 16 };
 /* The first calls after others were there take longer (bench/results/cuda-starts.md): few of them.
  */
 static const uint64_t breath_ns = 2000000000;
@@ -19,10 +19,10 @@ static const uint64_t patience_ns = PATIENCE_S * UINT64_C(1000000000);
 
 static void queue_path(const struct lane_facts *lane, const char *folder, char path[QUEUE_PATH])
 {
-    if (folder != NULL)
-        snprintf(path, QUEUE_PATH, "%s/power", folder);
-    else
-        snprintf(path, QUEUE_PATH, "/sys/devices/system/cpu/cpu%d/topology", lane->cores[0]);
+    char core[CORE_LOCK_PATH];
+    core_lock_path(lane->cores[0], core);
+    snprintf(path, QUEUE_PATH, folder != NULL ? "%s/power" : "%s/topology",
+             folder != NULL ? folder : core);
 }
 
 /* Whoever lets others in for a while lets in those who look: of several last measurements that took
