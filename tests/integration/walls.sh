@@ -65,13 +65,16 @@ grep -q 'operations not known (`flops`), .* MB; the reference takes .*, the floo
 say $? "operations that nobody counted are not 0: $(cat "$work/out")"
 mkdir "$work/own" && printf 'void kernel(const float *X, float *Y, int64_t N)\n{\n    for (int64_t i = 0; i < N; i++)\n        Y[i] = 2 * X[i];\n}\n' >"$work/own/twice.c"
 printf 'name: own\ndims: {N: 4000}\ninputs: {X: {shape: [N], dtype: float32}}\noutputs: {Y: {shape: [N], dtype: float32}}\nreference: twice.c\n' >"$work/own/spec.yaml"
-"$twagent" run "$work/own" >"$work/out" 2>&1
-grep -q 'can be your definition, which is right already: cp .*/own/twice.c first.c' "$work/out" && grep -q 'a C file that writes REAL' "$work/out"
-say $? "a definition in C is a first kernel, and has one precision: $(cat "$work/out")"
+"$twagent" run "$work/own" --no-final --budget-evaluations 2 >"$work/out" 2>&1
+grep -q 'kernel .*definition.*\.c' "$work/out" && grep -q '2 evaluated.* 2 kernels' "$work/out"
+say $? "a definition in C is a first kernel: $(cat "$work/out")"
+"$twagent" problem check "$work/own" >"$work/out" 2>&1
+grep -q 'a C file that writes REAL' "$work/out"; say $? "and has one precision: $(cat "$work/out")"
 sed -i 's/float/REAL/g' "$work/own/twice.c"
-"$twagent" run "$work/own" >"$work/out" 2>&1
-(cd "$work" && eval "$(sed -n 's/.*which is right already: //p' out)" && "$twagent" eval "$work/own" first.c --effort search >"$work/out" 2>&1)
-say $? "so is one that writes REAL, by the command that is told: $(cat "$work/out")"
+"$twagent" run "$work/own" --no-final --budget-evaluations 1 >"$work/out" 2>&1
+grep -q '1 evaluated.* 1 kernel' "$work/out" && "$twagent" best "$work/own" -o "$work/first.c" >"$work/out" 2>&1 &&
+    grep -q '#define REAL float' "$work/first.c" && "$twagent" eval "$work/own" "$work/first.c" --until check >"$work/out" 2>&1
+say $? "so is one that writes REAL, and it is a file of its own: $(cat "$work/out")"
 # Without starts, a model or a name that says so: what computes a shipped problem begins with its starts.
 mkdir "$work/mine" && printf 'def reference(w, x):\n    return x @ w.T\n' >"$work/mine/r.py"
 printf 'name: mine\ndims: {r: 96, c: 80, i: 64}\ninputs:\n  W: {shape: [c, i], dtype: float32}\n  X: {shape: [r, i], dtype: float32}\noutputs: {Z: {shape: [r, c], dtype: float32}}\nreference: r.py\n' >"$work/mine/spec.yaml"

@@ -3,6 +3,7 @@
 #include "agents/search/private.h"
 
 #include "base/file.h"
+#include "eval/candidate/definition.h"
 #include "eval/candidate/shipped_start.h"
 #include "eval/problem/shipped.h"
 
@@ -99,6 +100,29 @@ static int load_kernel(struct search *search, struct err *err)
                : 0;
 }
 
+/* A definition in C that nothing that ships begins is a kernel already, and a compiler may make it
+ * faster. A model begins with it as it stands. */
+static int load_definition(struct search *search, const struct language *language, struct err *err)
+{
+    static const struct {
+        const char *name, *compile;
+    } ways[] = {{"definition.c", NULL},
+                {"definition-fast.c", "{flags: [-ffast-math]}"},
+                {"definition-unrolled.c", "{flags: [-ffast-math, -funroll-loops]}"},
+                {"definition-wide.c", "{flags: [-ffast-math, -mprefer-vector-width=512]}"},
+                {"definition-clang.c", "{compiler: clang, flags: [-ffast-math]}"}};
+    size_t count = search_writes(search) ? 1 : sizeof ways / sizeof ways[0];
+    if (!definition_is_candidate(search->problem, language))
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        BUF_LOCAL(text, 1 << 20);
+        if (definition_text(search->problem, ways[i].compile, &text, err) ||
+            add_source(search, ways[i].name, buf_text(&text), text.length, err))
+            return err_wrap(err, "%s as a candidate", search->problem->reference_file);
+    }
+    return 0;
+}
+
 int search_load(struct search *search, struct err *err)
 {
     const char *paths[ARMS_MAX];
@@ -127,6 +151,9 @@ int search_load(struct search *search, struct err *err)
         log_event(LOG_WARN, "run.start", search->options.problem, "left out: %s", err->message);
         *err = (struct err){0};
     }
+    for (size_t i = 0; i < languages && search->arm_count == 0 && !search->options.kernel; i++)
+        if (load_definition(search, chosen[i], err))
+            return -1;
     /* A model can write the first kernel; the tuner alone has nothing to begin with. */
     if (search->arm_count == 0 && !search_writes(search))
         return err_set(err, ERR_USAGE,

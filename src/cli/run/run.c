@@ -24,6 +24,7 @@
 #include "cli/problem/folder.h"
 #include "cli/run/result.h"
 #include "cli/tune/ladder.h"
+#include "eval/candidate/definition.h"
 #include "eval/problem/torch.h"
 #include "loop/loop.h"
 #include "store/store.h"
@@ -99,26 +100,6 @@ static void put_skeleton(const struct problem *problem, const struct language *l
     buf_add_text(out, ". */\n}\n");
 }
 
-/* A command that makes a candidate of a definition in C, which is right as it stands; false: it is
- * in another language than candidates. */
-static bool put_own_kernel(const struct problem *problem, const struct language *language,
-                           struct buf *out)
-{
-    struct err ignored;
-    BUF_LOCAL(text, 1 << 20);
-    const char *file = problem->reference_file, *suffix = language->suffixes[0];
-    if (language->plan || problem->reference_kind != REFERENCE_C ||
-        file_read(file, &text, &ignored) != 0)
-        return false;
-    if (strstr(buf_text(&text), "REAL"))
-        buf_addf(out, "(echo '#define REAL %s'; cat %s) >first%s",
-                 problem_precise(problem)->dtype == DTYPE_FLOAT64 ? "double" : "float", file,
-                 suffix);
-    else
-        buf_addf(out, "cp %s first%s", file, suffix);
-    return true;
-}
-
 static void print_next(const struct settings *settings, const char *name,
                        const struct problem *problem, const struct language *language)
 {
@@ -128,24 +109,17 @@ static void print_next(const struct settings *settings, const char *name,
     char option[80] = "";
     BUF_LOCAL(text, SKELETON_MOST);
     put_skeleton(problem, language, &text);
-    BUF_LOCAL(copy, 1 << 13);
-    bool own = put_own_kernel(problem, language, &copy);
     if (settings_given(settings, offsetof(struct settings, search.backend)))
         snprintf(option, sizeof option, " --backend %s", target->name);
     if (settings->search.language != NULL)
         snprintf(option + strlen(option), sizeof option - strlen(option), " --language %s",
                  settings->search.language);
-    if (own)
-        printf("\nfirst%s can be your definition, which is right already: %s\n\nnext\n", suffix,
-               buf_text(&copy));
-    else
-        printf("\nfirst%s, which compiles and is not right yet:\n\n%s\nnext\n", suffix,
-               buf_text(&text));
-    printf("  twagent eval %s first%s%s     %s\n"
+    printf("\nfirst%s, which compiles and is not right yet:\n\n%s\nnext\n", suffix,
+           buf_text(&text));
+    printf("  twagent eval %s first%s%s     until it is a kernel\n"
            "  mkdir -p %s && cp first%s %s/     then twagent run %s%s searches from there\n"
            "  twagent run %s%s --model NAME     asks a model for the first kernel as well\n",
-           name, suffix, option, own ? "as you make it faster" : "until it is a kernel", folder,
-           suffix, folder, name, option, name, option);
+           name, suffix, option, folder, suffix, folder, name, option, name, option);
 }
 
 /* A problem that a search has nothing to begin with, for want of starts and of a model: what is
@@ -164,7 +138,8 @@ static int no_starts(const struct settings *settings, const char *name)
     if (problem_load_with(name, settings->search.python, &problem, &ignored))
         return -1;
     for (size_t i = 0; i < languages; i++)
-        found += problem_starts(problem, language_folder(target, chosen[i]), paths, 1);
+        found += problem_starts(problem, language_folder(target, chosen[i]), paths, 1) +
+                 definition_is_candidate(problem, chosen[i]);
     if (found > 0) {
         problem_free(problem);
         return -1;
