@@ -69,6 +69,7 @@ struct lane_request {
     struct evaluation evaluation; /* LANE_EVALUATE */
     const struct value *answer;   /* the whole answer object, all ops */
     double final_ms;              /* what a final measurement of this kernel would take; 0: ? */
+    double final_least_ms;        /* without what it can leave out */
     enum stage stage;             /* where it is now; the owner is woken at changes too */
     bool waits;                   /* another twagent times on its cores or its GPU */
     unsigned deaths;              /* the owner's own count of ERR_CHILD; the lane leaves it alone */

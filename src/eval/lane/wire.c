@@ -159,6 +159,7 @@ bool lane_decode(struct lane_request *request, struct arena *arena, const struct
     request->arena = arena;
     request->answer = record;
     request->final_ms = value_real(record, "final_ms", 0.0);
+    request->final_least_ms = value_real(record, "final_least_ms", request->final_ms);
     if (strcmp(event, "error") == 0)
         err_set(&request->err, code_of(value_text(record, "code", "")), "%s",
                 value_text(record, "message", "the worker gave no reason"));

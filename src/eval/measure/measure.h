@@ -38,8 +38,8 @@ struct accuracy {
 };
 
 /* A candidate under measurement. A generation is the time from one fresh runner to the next. */
-struct spent { /* on sets, of the stages of one evaluation */
-    double check_ms, time_ms;
+struct spent {                          /* on sets, of the stages of one evaluation */
+    double check_ms, time_ms, again_ms; /* again: timing, before the one that counts */
 };
 
 struct bench {

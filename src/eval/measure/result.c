@@ -334,11 +334,25 @@ struct comparison timing_comparison(const struct timing *timing)
                                .too_short = hidden};
 }
 
+bool timing_hurries(const struct timing *timing)
+{
+    return timing->hurry_ns > 0 && clock_now_ns() >= timing->hurry_ns;
+}
+
+/* Rounds enough for an interval. */
+static bool hurried_enough(const struct timing *timing)
+{
+    return timing_hurries(timing) && timing->rounds >= ROUNDS_OF_SLOW &&
+           timing->in_round >= timing->pairs_of_round;
+}
+
 bool timing_enough(struct timing *timing)
 {
     struct columns columns;
     struct interval ratio;
     gather(timing, 0.0, &columns);
+    if (hurried_enough(timing))
+        return true;
     if (timing->count < timing->limits.pairs_least ||
         timing->rounds < timing->limits.rounds_least ||
         (timing->pairs_of_round > 0 && timing->in_round < timing->pairs_of_round) ||

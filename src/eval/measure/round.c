@@ -5,7 +5,7 @@
  * change places instead: what is one's luck in a round is the other's in the next. */
 #include "eval/measure/timing.h"
 
-enum { PAIRS_OF_ROUND = 4, PAIRS_TO_SETTLE = 4, ROUNDS_OF_SLOW = 5 };
+enum { PAIRS_OF_ROUND = 4, PAIRS_TO_SETTLE = 4 };
 #define UNNOTICED_NS 1e9 /* a call that takes longer does not notice cold pages */
 
 /* Where calls are so long that the least number of rounds would take more than the budget, there

@@ -113,7 +113,7 @@ static int open_parts(struct session *session, struct err *err)
     baselines_begin_library(session);
     wide_warm(session);
     session_fill(session);
-    if (reference_ready(session->reference, err) != 0)
+    if (reference_ready(session->reference, err) != 0 || session_hurry(session, err) != 0)
         return -1;
     timeline_end("open.reference", begun);
     gather_versions(session);

@@ -56,8 +56,9 @@ int session_look(struct session *session, const struct measure_request *request,
                  struct err *err) MUST_USE;
 /* What a look took is more than `behind` times `best_ns`; 0: none known. */
 bool session_look_behind(double time_ns, double best_ns, double behind);
-/* What a final measurement would take now, by what was measured so far; 0: no kernel yet. */
-double session_final_ms(const struct session *session);
+/* What a final measurement would take now, by what was measured so far, and without what it can
+ * leave out; 0: no kernel yet. */
+double session_final_ms(const struct session *session, double *least_ms);
 /* Candidates, and the baseline that they are timed with, are timed by a device's own clock. */
 bool session_by_device(const struct session *session);
 /* Any thread: what is being measured, or will be, ends between two calls with ERR_CANCELLED, until

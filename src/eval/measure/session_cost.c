@@ -2,9 +2,11 @@
  * session has measured itself; and what one that has to be done by some time leaves out. */
 #include "base/clock.h"
 #include "eval/measure/packaged.h"
-#include "eval/measure/session_private.h"
+#include "eval/measure/timing.h"
 
 #include <math.h>
+
+enum { EXTRA_BUILDS = 3 };
 
 void cost_learn(struct session *session, const struct evaluation *evaluation,
                 const struct spent *on_sets)
@@ -18,6 +20,7 @@ void cost_learn(struct session *session, const struct evaluation *evaluation,
         costs->sets_ms = fmax(0.0, costs->spent_ms - costs->once_ms);
     costs->known = true;
     costs->calls_ms = fmax(0.0, evaluation->stage_ms[STAGE_CHECK] - on_sets->check_ms);
+    costs->samples = samples;
     if (samples > 0)
         costs->pair_ms = fmax(0.0, evaluation->stage_ms[STAGE_TIME] - on_sets->time_ms) / samples;
     if (!session->lane->gpu) /* else it comes from disk */
@@ -47,35 +50,64 @@ static double baseline_ms(const struct session *session, const struct baseline *
 
 double cost_of_baseline(const struct session *session, const struct baseline *baseline)
 {
+    enum { PAIRS = 20 };
     bool unbuilt = baseline->file != NULL && baseline->artifact == NULL;
-    return timing_ms(session, baseline_ms(session, baseline)) +
+    double pairs_ms = session->lane->gpu ? 0.0 : PAIRS * session->costs.pair_ms;
+    return fmax(timing_ms(session, baseline_ms(session, baseline)), pairs_ms) +
            (unbuilt ? session->costs.compile_ms : 0.0);
 }
 
 /* The fewest samples that it takes, however long each takes by the wall clock: a call of PyTorch's
  * with its inputs takes a hundred times as long as its device computes. Then the candidate against
- * itself, which is about half of that. */
-static double least_ms(const struct session *session)
+ * itself, which is about half of that. On the CPU it has twice the rounds of a search, but for want
+ * of time. */
+static double pairs_ms(const struct session *session, bool whole)
 {
-    enum { PAIRS = 20, LARGE_PAIRS = 10 }; /* timing_limits() */
+    enum { PAIRS = 20, LARGE_PAIRS = 10, OF_SEARCH = 24 }; /* timing_limits() */
     double pairs = session->lane->gpu && session_is_large(session) ? LARGE_PAIRS : PAIRS;
+    if (!session->lane->gpu && whole)
+        pairs = fmax(pairs, 2.0 * fmin(session->costs.samples, OF_SEARCH));
     return session->costs.pair_ms * (pairs + pairs / 2);
 }
 
-double session_final_ms(const struct session *session)
+/* Once more what these samples took on the wall clock, and what comes behind them: of a final that
+ * is the candidate against itself, which takes as long, many calls and the sanitizer. */
+double cost_behind_timing(const struct bench *bench, const struct timing *timing)
+{
+    enum { STEADY_MS = 1000 };
+    double once_ms = (double)(clock_now_ns() - timing->started_ns) / 1e6;
+    return bench->request->effort == EFFORT_FINAL ? 2.0 * once_ms + STEADY_MS : once_ms;
+}
+
+double session_final_ms(const struct session *session, double *least_ms)
 {
     const struct costs *costs = &session->costs;
     const struct baseline *own = &session->baselines[session->baseline];
     /* Sanitizers make a compile twice as long, where they do not work beside the checks. Steady: 64
      * calls, each checked, seen on a GPU. */
-    enum { SANITIZE_MS = 4000, BESIDE_MS = 2000, EXTRA_BUILDS = 3, STEADY_MS = 2000 };
+    enum { SANITIZE_MS = 4000, BESIDE_MS = 2000, STEADY_MS = 2000 };
     double sanitize_ms = session->backend->hold_sanitizer != NULL ? BESIDE_MS : SANITIZE_MS;
+    *least_ms = 0.0;
     if (!costs->known)
         return 0.0;
-    return costs->sets_ms + costs->calls_ms + EXTRA_BUILDS * costs->compile_ms +
-           fmax(cost_of_baseline(session, own) + timing_ms(session, 0.0), least_ms(session)) +
-           (session->lane->gpu ? STEADY_MS : 0) + (packaged_applies(session) ? PACKAGED_MS : 0) +
-           (costs->sanitize_ms > 0.0 ? costs->sanitize_ms : sanitize_ms);
+    double timing = cost_of_baseline(session, own) + timing_ms(session, 0.0);
+    double others_ms = costs->sets_ms + costs->calls_ms + EXTRA_BUILDS * costs->compile_ms +
+                       (session->lane->gpu ? STEADY_MS : 0) +
+                       (costs->sanitize_ms > 0.0 ? costs->sanitize_ms : sanitize_ms);
+    *least_ms = others_ms + fmax(timing, pairs_ms(session, false));
+    return others_ms + fmax(timing, pairs_ms(session, true)) +
+           (packaged_applies(session) ? PACKAGED_MS : 0);
+}
+
+/* The builds and the sanitizer, which come behind the timing. */
+static double extras_ms(const struct bench *bench)
+{
+    const struct session *session = bench->session;
+    const struct costs *costs = &session->costs;
+    if (session->lane->gpu || bench->request->effort != EFFORT_FINAL)
+        return costs->sanitize_ms;
+    return (EXTRA_BUILDS - 1) * costs->compile_ms +
+           (costs->sanitize_ms > 0.0 ? costs->sanitize_ms : costs->compile_ms);
 }
 
 double bench_left_ms(const struct bench *bench)
@@ -83,8 +115,8 @@ double bench_left_ms(const struct bench *bench)
     if (bench->ends_ns == 0)
         return INFINITY;
     double left_ms = ((double)bench->ends_ns - (double)clock_now_ns()) / 1e6;
-    if (bench->stage != STAGE_PROFILE) /* the sanitizer is still to come */
-        left_ms -= bench->session->costs.sanitize_ms;
+    if (bench->stage != STAGE_PROFILE) /* these are still to come */
+        left_ms -= extras_ms(bench);
     return left_ms;
 }
 

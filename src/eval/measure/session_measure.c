@@ -313,7 +313,7 @@ int session_time(struct session *session, struct err *err)
     session_stop_drawing(session);
     double sets_ms = session->costs.spent_ms;
     int status = time_pinned(bench, err);
-    bench->on_sets.time_ms = session->costs.spent_ms - sets_ms;
+    bench->on_sets.time_ms = session->costs.spent_ms - sets_ms + bench->on_sets.again_ms;
     timeline_put("time", started, clock_now_ns() - started);
     bench->evaluation->stage_ms[STAGE_TIME] = (double)(clock_now_ns() - started) / 1e6;
     return status;

@@ -350,7 +350,8 @@ static int run_shared(struct timing *timing, double a_ns, struct err *err)
             timing->a_distribution[at] = timing->samples[timing->count - 1].distribution;
             if (call_a(timing, NULL, &arrangement, &outcome, err) != 0)
                 return -1;
-            if (outcome.disturbed && a_ns < (double)timing->limits.budget_ns && spare-- > 0)
+            if (outcome.disturbed && a_ns < (double)timing->limits.budget_ns && spare-- > 0 &&
+                !timing_hurries(timing))
                 continue; /* the baseline has no hand in that: it is called again */
             timing->a_ns[at] = (double)outcome.elapsed_ns;
             timing->a_delay_ns[at] = outcome.disturbed ? (double)outcome.delay_ns : 0.0;
@@ -360,6 +361,15 @@ static int run_shared(struct timing *timing, double a_ns, struct err *err)
             return 0;
     }
     return 0;
+}
+
+/* Of a request that has to be done by some time, a third of what is left: the same again, and what
+ * comes behind it, have theirs. */
+static void set_hurry(struct timing *timing)
+{
+    double left_ms = bench_left_ms(timing->bench);
+    if (timing->by_rounds && timing->bench->request->effort != EFFORT_SEARCH && isfinite(left_ms))
+        timing->hurry_ns = timing->started_ns + (uint64_t)(fmax(left_ms, 0.0) * 1e6 / 3.0);
 }
 
 int timing_run(struct timing *timing, struct err *err)
@@ -372,6 +382,7 @@ int timing_run(struct timing *timing, struct err *err)
     timing->shared =
         !timing->paired && bench->estimate_ns > 0.0 && a_ns > SLOW_FACTOR * bench->estimate_ns;
     rounds_plan(timing, a_ns);
+    set_hurry(timing);
     int status = timing->shared ? run_shared(timing, a_ns, err) : run_paired(timing, err);
     bench->one_slot = bench->settles = false;
     empty_close(timing);
@@ -451,6 +462,7 @@ int measure_time(struct bench *bench, struct err *err)
         bench->rival == NULL ? &session->baselines[session->baseline] : NULL;
     bool paired = bench->rival != NULL, again = false;
     for (bool more = true; more && !bench->ended;) {
+        uint64_t begun_ns = clock_now_ns();
         timing = (struct timing){
             .bench = bench, .baseline = baseline, .rival = bench->rival, .paired = paired};
         timing_limits(bench, &timing.limits);
@@ -465,6 +477,8 @@ int measure_time(struct bench *bench, struct err *err)
             again = true;
             bench_close(bench);
         }
+        if (more)
+            bench->on_sets.again_ms += (double)(clock_now_ns() - begun_ns) / 1e6;
     }
     if (again)
         bench_note(bench, "measured a second time, which is what counts");

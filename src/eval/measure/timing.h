@@ -4,7 +4,7 @@
 
 #include "eval/measure/session_private.h"
 
-enum { SHARED_MOST = 32, BLOCK_PAIRS = 2, CHUNK = 4 };
+enum { SHARED_MOST = 32, BLOCK_PAIRS = 2, CHUNK = 4, ROUNDS_OF_SLOW = 5 };
 
 struct limits {
     size_t pairs_least, pairs_most;
@@ -45,6 +45,7 @@ struct timing {
     double a_delay_ns[SHARED_MOST];
     enum distribution a_distribution[SHARED_MOST];
     uint64_t timed_ns, started_ns; /* sum of the calls; when the first one began */
+    uint64_t hurry_ns;             /* from then on the fewest rounds will do; 0: never */
     /* what follows */
     size_t used; /* samples that the intervals stand on */
     struct interval a, b, ratio;
@@ -62,6 +63,9 @@ int empty_call(struct timing *timing, const struct arrangement *arrangement, dou
 double empty_so_far(const struct timing *timing); /* 0: not known */
 void empty_interval(const struct timing *timing, struct interval *call);
 
+/* --- session_cost.c --- */
+double cost_behind_timing(const struct bench *bench, const struct timing *timing);
+
 /* --- round.c --- */
 void rounds_plan(struct timing *timing, double a_ns); /* A takes as long, or 0: as B does */
 bool round_is_over(const struct timing *timing);
@@ -72,8 +76,9 @@ int timing_run(struct timing *timing, struct err *err) MUST_USE;
 void timing_limits(const struct bench *bench, struct limits *limits);
 void timing_results(struct timing *timing); /* fills what follows; result.c */
 bool timing_enough(struct timing *timing);
-bool timing_far_behind(struct timing *timing);   /* it is dropped */
-void timing_record(const struct timing *timing); /* these samples are the evaluation's */
+bool timing_hurries(const struct timing *timing); /* its share of the request's time is over */
+bool timing_far_behind(struct timing *timing);    /* it is dropped */
+void timing_record(const struct timing *timing);  /* these samples are the evaluation's */
 struct comparison timing_comparison(const struct timing *timing); /* of the results */
 double timing_whole_a(const struct timing *timing); /* A's median with what a call itself takes */
 /* Of an A/A run: how far its ratio strays from 1. What disturbed samples may hide widens the

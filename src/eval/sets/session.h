@@ -52,6 +52,7 @@ struct costs {       /* by the wall clock; session_cost.c */
     double sets_ms;  /* of all sets once */
     double calls_ms, compile_ms, sanitize_ms, profile_ms; /* 0: not known */
     double pair_ms; /* of timing, for each sample: both calls and what lies around them */
+    double samples; /* that a verdict of the search took */
 };
 
 struct session {

@@ -18,6 +18,7 @@ struct session_options {
     uint64_t call_timeout_ms; /* one call of a candidate; 0: 10 s */
     uint64_t time_budget_ms;  /* for timed samples of one evaluation; 0: 400 ms */
     uint64_t memory_bytes;    /* for the pool; 0: a quarter of what is free, at most 2 GiB */
+    uint64_t within_ms;       /* all that is asked for is to be done by then; 0: no hurry */
     bool sanitizes;           /* what is asked for first will be, if it wins */
     bool final;               /* there will be a measurement of that effort */
     /* Called when the reference has been started: then the lane's facts must be there, which were
@@ -141,5 +142,8 @@ int session_norm_errors(struct session *session, const struct set *set, double *
 size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed);
 void session_make_cases(struct session *session);
 int session_refresh(struct session *session, bool all, struct err *err) MUST_USE;
+/* hurry.c: fewer sets, one of each distribution, where the pool would take an eighth of within_ms
+ */
+int session_hurry(struct session *session, struct err *err) MUST_USE;
 /* DRAW_FEW is a question here: long sums of float32 or float64, and no lower precision allowed. */
 bool session_few_applies(const struct session *session);

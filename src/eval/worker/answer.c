@@ -63,7 +63,8 @@ void answer_waits(const char *id, enum stage stage, const char *why)
     worker_answer_send(&json, &line);
 }
 
-void answer_evaluation(const char *id, const struct evaluation *evaluation, double final_ms)
+void answer_evaluation(const char *id, const struct evaluation *evaluation, double final_ms,
+                       double least_ms)
 {
     struct json json;
     struct buf line;
@@ -72,6 +73,8 @@ void answer_evaluation(const char *id, const struct evaluation *evaluation, doub
     evaluation_to_json(evaluation, &json);
     if (final_ms > 0.0)
         json_put_real(&json, "final_ms", final_ms);
+    if (least_ms > 0.0)
+        json_put_real(&json, "final_least_ms", least_ms);
     worker_answer_send(&json, &line);
     timeline_end("answer", timeline_begin());
 }

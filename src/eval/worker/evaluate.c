@@ -93,8 +93,8 @@ static enum task_result evaluate_answer(struct evaluate *evaluate)
     evaluate->evaluation.unfit = worker->unfit != NULL ? worker->unfit : "";
     evaluate->evaluation.unconfined =
         worker->lane.unconfined != NULL ? worker->lane.unconfined : "";
-    answer_evaluation(evaluate->request.id, &evaluate->evaluation,
-                      session_final_ms(worker->session));
+    double least_ms, final_ms = session_final_ms(worker->session, &least_ms);
+    answer_evaluation(evaluate->request.id, &evaluate->evaluation, final_ms, least_ms);
     remember_best(evaluate);
     if (evaluate->measure.candidate != NULL && evaluate->rival == NULL) /* it has an identity */
         memory_keep(evaluate->request.worker, evaluate->identity, evaluate->measure.effort,

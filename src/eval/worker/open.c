@@ -132,6 +132,7 @@ static int open_problem(struct open *open, const char *path, bool beside)
         .call_timeout_ms = (uint64_t)value_int(document, "call_timeout_ms", 0),
         .time_budget_ms = (uint64_t)value_int(document, "time_budget_ms", 0),
         .memory_bytes = (uint64_t)value_int(document, "memory_bytes", 0),
+        .within_ms = (uint64_t)value_int(document, "within_ms", 0),
         .sanitizes = value_bool(document, "sanitizes", false),
         .final = value_bool(document, "final", false),
         .know_lane = beside ? take_probe : NULL,

@@ -105,8 +105,9 @@ void answer_ping(const char *id);
 void answer_stage(const char *id, enum stage stage);
 void answer_waits(const char *id, enum stage stage,
                   const char *why); /* a stage that cannot begin */
-/* final_ms: session_final_ms(). */
-void answer_evaluation(const char *id, const struct evaluation *evaluation, double final_ms);
+/* final_ms, least_ms: session_final_ms(). */
+void answer_evaluation(const char *id, const struct evaluation *evaluation, double final_ms,
+                       double least_ms);
 void worker_answer_begin(struct json *json, struct buf *line, const char *id, const char *event);
 void worker_answer_send(struct json *json,
                         struct buf *line); /* closes the record and frees the line */

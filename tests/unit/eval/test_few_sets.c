@@ -31,12 +31,33 @@ static void test_threads_are_watched_with_few_sets(void **state)
         measure(f, turn == 0 ? EFFORT_FINAL : EFFORT_FULL);
 }
 
+/* All distributions stay, however long a set takes. */
+static void test_a_hurry_draws_few_sets(void **state)
+{
+    static const struct fake_entry kernels[] = {{"product", fake_product}, {0}};
+    static struct fixture fixture;
+    struct fixture *f = &fixture;
+    *state = f;
+    assert_int_equal(open_product(f, kernels), 0);
+    size_t all = f->session->pool_count;
+    assert_true(all > POOL_LEAST && (int)POOL_LEAST >= (int)DRAW_RANDOM_COUNT);
+    struct session_options options = f->session->options;
+    session_close(f->session);
+    options.within_ms = 1;
+    assert_int_equal(
+        session_open(f->problem, &fake_backend, &f->lane, &options, &f->session, &f->err), 0);
+    assert_int_equal(f->session->pool_count, POOL_LEAST);
+    measure(f, EFFORT_SEARCH);
+    measure(f, EFFORT_FINAL);
+}
+
 int main(int argc, char **argv)
 {
     int code;
     if (fake_dispatch(argc, argv, &code))
         return code;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_threads_are_watched_with_few_sets, tear_down)};
+        cmocka_unit_test_teardown(test_threads_are_watched_with_few_sets, tear_down),
+        cmocka_unit_test_teardown(test_a_hurry_draws_few_sets, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

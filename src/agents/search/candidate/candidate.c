@@ -203,6 +203,7 @@ static bool attempt_submit(struct attempt *attempt)
                                              .effort = EFFORT_SEARCH,
                                              .profile = !search->options.kernel,
                                              .best_ns = best ? best->record.time_ns : 0,
+                                             .within_ms = search_within_reserve_ms(search),
                                              .of_run = true,
                                              .late = looked_at(search)};
     attempt->submitted = true;

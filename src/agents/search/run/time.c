@@ -17,6 +17,28 @@ static double left_ms(const struct search *search)
     return (double)search->options.budget_ms - search_elapsed_ms(search);
 }
 
+/* What takes so long alone waits for other twagents meanwhile, as what was measured so far did.
+ * Not more than a quarter of the budget is kept back for that: it may be another one's last
+ * measurement, which comes to its end. */
+static double waiting_ms(const struct search *search, double ms)
+{
+    double all = (double)search->options.budget_ms - search->earlier_ms;
+    return fmin(search->time.waits * ms, all / 4);
+}
+
+/* By the first verdict: what would not fit is not kept back for. */
+static void plan(struct search *search)
+{
+    const struct time *time = &search->time;
+    double left = left_ms(search);
+    if (left > margin * time->final_ms + waiting_ms(search, time->final_ms))
+        search->time.plan = PLAN_WHOLE;
+    else if (left > time->least_ms + waiting_ms(search, time->least_ms))
+        search->time.plan = PLAN_LEAST;
+    else
+        search->time.plan = PLAN_NONE;
+}
+
 void search_learn_cost(struct search *search, const struct lane_request *request)
 {
     const struct evaluation *evaluation = &request->evaluation;
@@ -26,7 +48,10 @@ void search_learn_cost(struct search *search, const struct lane_request *request
     for (size_t i = 0; i < STAGES; i++)
         sum += evaluation->stage_ms[i];
     search->time.final_ms = request->final_ms;
+    search->time.least_ms = fmin(request->final_least_ms, request->final_ms);
     search->time.full_ms = fmax(search->time.full_ms, sum); /* one that was dropped took less */
+    if (search->time.plan == PLAN_OPEN && search->options.budget_ms > 0)
+        plan(search);
 }
 
 void search_learn_measured(struct search *search, double busy_ms, double waits)
@@ -34,15 +59,6 @@ void search_learn_measured(struct search *search, double busy_ms, double waits)
     if (search->time.measured++ == 0)
         search->time.first_busy_ms = busy_ms;
     search->time.waits = waits;
-}
-
-/* What takes so long alone waits for other twagents meanwhile, as what was measured so far did.
- * Not more than a quarter of the budget is kept back for that: it may be another one's last
- * measurement, which comes to its end. */
-static double waiting_ms(const struct search *search, double ms)
-{
-    double all = (double)search->options.budget_ms - search->earlier_ms;
-    return fmin(search->time.waits * ms, all / 4);
 }
 
 double search_final_ms(const struct search *search)
@@ -55,6 +71,12 @@ int64_t search_measured(const struct search *search)
     return search->time.measured;
 }
 
+/* Of the last measurement: what is planned for it. */
+static double planned_ms(const struct search *search)
+{
+    return search->time.plan == PLAN_LEAST ? search->time.least_ms : search->time.final_ms;
+}
+
 /* Before anything is known a share of all; then the last measurement, where there is time for it
  * the run-off, and where there is plenty another try, which is seldom needed: what it leaves is
  * lost. */
@@ -62,11 +84,11 @@ static double reserve_ms(const struct search *search)
 {
     enum { LEAST_MS = 12000, MOST_MS = 120000, RUN_OFFS = 5, CLOSING_MS = 500 };
     double all = (double)search->options.budget_ms - search->earlier_ms;
-    if (!search->options.final)
+    if (!search->options.final || search->time.plan == PLAN_NONE)
         return 0;
     if (!(search->time.final_ms > 0))
         return fmin(fmin(fmax(all / 6, LEAST_MS), all / 3), MOST_MS);
-    double final_ms = search->time.final_ms;
+    double final_ms = planned_ms(search);
     double one = margin * final_ms + waiting_ms(search, final_ms) + CLOSING_MS;
     double run_off = RUN_OFFS * margin * search->time.full_ms;
     return fmax(fmax(one, fmin(one + run_off, all / 6)), fmin(2 * one + run_off, all / 20));
@@ -122,7 +144,7 @@ bool search_time_is_overrun(const struct search *search)
 bool search_final_is_due(const struct search *search)
 {
     return search->options.budget_ms > 0 && search->options.final &&
-           left_ms(search) < search->time.final_ms + waiting_ms(search, search->time.final_ms);
+           left_ms(search) < planned_ms(search) + waiting_ms(search, planned_ms(search));
 }
 
 bool search_time_is_long_up(const struct search *search)
@@ -139,7 +161,8 @@ bool search_time_is_long_up(const struct search *search)
 bool search_affords_another(const struct search *search, double busy_ms)
 {
     enum { FINAL_EVALUATIONS = 12 };
-    if (search->options.budget_ms <= 0 || !search->options.final || search->time.measured < 3)
+    if (search->options.budget_ms <= 0 || !search->options.final || search->time.measured < 3 ||
+        search->time.plan == PLAN_NONE)
         return true;
     double mean = (busy_ms - search->time.first_busy_ms) / (double)(search->time.measured - 1);
     double next = mean + waiting_ms(search, mean);
@@ -149,7 +172,7 @@ bool search_affords_another(const struct search *search, double busy_ms)
 
 bool search_affords_run_off(const struct search *search)
 {
-    double both = search->time.final_ms + search->time.full_ms;
+    double both = planned_ms(search) + search->time.full_ms;
     return search->options.budget_ms <= 0 ||
            left_ms(search) > margin * both + waiting_ms(search, both);
 }
@@ -157,19 +180,26 @@ bool search_affords_run_off(const struct search *search)
 /* Half of the estimate will do: it is none of this one. */
 bool search_affords_final(const struct search *search)
 {
-    return search->options.budget_ms <= 0 || left_ms(search) > search->time.final_ms / 2;
+    return search->options.budget_ms <= 0 || left_ms(search) > search->time.least_ms / 2;
 }
 
 bool search_affords_in_flight(const struct search *search)
 {
-    double both = search->time.final_ms + search->time.full_ms;
-    return search->options.budget_ms <= 0 || !search->options.final ||
-           left_ms(search) > both + waiting_ms(search, both);
+    double both = planned_ms(search) + search->time.full_ms;
+    if (search->options.budget_ms <= 0 || !search->options.final || search->time.plan == PLAN_NONE)
+        return true;
+    return left_ms(search) > both + waiting_ms(search, both);
 }
 
 uint64_t search_within_ms(const struct search *search)
 {
     double left = left_ms(search);
+    return search->options.budget_ms <= 0 ? 0 : left > 1 ? (uint64_t)left : 1;
+}
+
+uint64_t search_within_reserve_ms(const struct search *search)
+{
+    double left = left_ms(search) - (search->time.final_ms > 0 ? reserve_ms(search) : 0);
     return search->options.budget_ms <= 0 ? 0 : left > 1 ? (uint64_t)left : 1;
 }
 

@@ -15,7 +15,9 @@ struct time {
     struct timer deadline;
     uint64_t deadline_at_ms;  /* that the timer is set to, from the process's start */
     double final_ms, full_ms; /* what a champion's measurement, another full one take; 0: unknown */
-    int64_t measured;         /* evaluations that this process has seen end */
+    double least_ms;          /* a champion's, without what it can leave out */
+    enum { PLAN_OPEN, PLAN_WHOLE, PLAN_LEAST, PLAN_NONE } plan; /* is there time for one? */
+    int64_t measured; /* evaluations that this process has seen end */
     double
         first_busy_ms; /* of the lanes, when the first one had ended: it pays for what all share */
     double waits;      /* for other twagents, over what the lanes were busy */
@@ -42,3 +44,5 @@ bool search_affords_in_flight(const struct search *search); /* its end, and then
 double search_final_ms(const struct search *search);        /* that this takes; 0: not known */
 int64_t search_measured(const struct search *search);
 uint64_t search_within_ms(const struct search *search); /* what is left; 0: there is no budget */
+/* For another candidate: what is left before the last measurement. */
+uint64_t search_within_reserve_ms(const struct search *search);
