@@ -199,6 +199,7 @@ class Described(Parameters, Draws):
                 low, high = (self.shapes_at(group, size) for size in sizes)
                 if not self.follows(group, sizes, low, high):
                     continue
+                self.made = sum(map(math.prod, high)) // sizes[1]  # elements of outputs, a row
                 least, results = self.least_rows(group, self.probe_rows(group))
             except Refused:
                 raise
@@ -234,7 +235,7 @@ class Described(Parameters, Draws):
 
     def probe_rows(self, group):
         """How many rows what is probed has: of one or two alone some modules make nothing, or NaN."""
-        row = sum(self.arguments[index][:1].numel() for index in group)
+        row = self.made + sum(self.arguments[index][:1].numel() for index in group)
         rows = min(self.arguments[index].shape[0] for index in group)
         return max(1, min(rows, ROWS_MOST, max(3, PROBED_MOST // max(1, row))))
 
