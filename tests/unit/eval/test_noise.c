@@ -108,6 +108,23 @@ static void test_whose_noise(void **state)
     arena_free(arena);
 }
 
+/* Where the request's time is over nobody looks whether it is quiet. */
+static void test_no_time_to_wait(void **state)
+{
+    (void)state;
+    static struct session session = {.load = -1.0, .options.time_budget_ms = 400};
+    static struct lane_facts lane;
+    const struct measure_request request = {.effort = EFFORT_FINAL};
+    struct bench bench = {.session = &session, .request = &request, .ends_ns = 1};
+    const struct timing timing = {.bench = &bench};
+    session.lane = &lane;
+    buf_init(&bench.notes, 4096);
+    assert_false(quiet_wait(&bench, &timing));
+    assert_true(session.load < 0.0 && session.waits_in_vain == 0);
+    assert_non_null(strstr(buf_text(&bench.notes), "for want of time"));
+    buf_free(&bench.notes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +134,7 @@ int main(void)
         cmocka_unit_test(test_harmless_queues),
         cmocka_unit_test(test_most_that_is_lost),
         cmocka_unit_test(test_whose_noise),
+        cmocka_unit_test(test_no_time_to_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
