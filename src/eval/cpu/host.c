@@ -143,10 +143,9 @@ static const char *changed_for_good(const struct cpu_host *host, struct left *no
     enum { LOOKS = 3 };
     const int pid = host->base.subject.pid;
     const char *changed = left_change(&host->before, now, loading);
-    for (int i = 1; i < LOOKS && changed != NULL; i++) {
-        left_look(pid, now);
-        changed = left_has_memory(pid) ? left_change(&host->before, now, loading) : NULL;
-    }
+    for (int i = 1; i < LOOKS && changed != NULL; i++)
+        changed =
+            left_look(pid, &host->places, now) ? left_change(&host->before, now, loading) : NULL;
     return changed;
 }
 
@@ -155,7 +154,7 @@ static void look_at(struct cpu_host *host, struct left *left, bool loaded)
     const int pid = host->base.subject.pid;
     kill(-pid, SIGSTOP);
     stop_group(host);
-    left_look(pid, left);
+    (void)left_look(pid, &host->places, left);
     if (loaded)
         host->spoilt_by_load = changed_for_good(host, left, true);
     kill(-pid, SIGCONT);
@@ -183,6 +182,7 @@ static int load_it(struct cpu_host *host, struct err *err)
     }
     if (check_filters(host, err) != 0)
         return -1;
+    host->places = left_find(host->base.subject.pid);
     look_at(host, &host->before, false); /* nothing of the candidate's has run */
     if (host_go(&host->base, err) != 0)
         return -1;
@@ -243,8 +243,7 @@ static struct remains remains(struct subject *subject)
     struct left now;
     if (thread_state(subject->pid, subject->pid) == 'Z') /* its next call says so */
         return (struct remains){0};
-    left_look(subject->pid, &now);
-    if (!left_has_memory(subject->pid)) /* killed meanwhile: what was read is of no process */
+    if (!left_look(subject->pid, &host->places, &now)) /* killed meanwhile */
         return (struct remains){0};
     const char *changed = changed_for_good(host, &now, false);
     bool more = now.threads > host->own_threads;

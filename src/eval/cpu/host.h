@@ -10,9 +10,10 @@ struct cpu_host {
     struct host base;        /* first */
     struct control *control; /* the runner maps the same page read-only */
     bool paused;
-    const char *env;    /* its own entries, joined; owned */
-    int64_t others_ns;  /* CPU time of all threads but the caller's; -1: not yet looked at */
-    struct left before; /* its process, before the artifact was loaded; then, when it was */
+    const char *env;   /* its own entries, joined; owned */
+    int64_t others_ns; /* CPU time of all threads but the caller's; -1: not yet looked at */
+    struct left_places places;
+    struct left before;         /* its process, before the artifact was loaded; then, when it was */
     const char *spoilt_by_load; /* what that has changed; NULL: nothing */
     unsigned own_threads;       /* of what it has to compute with, before anything was loaded */
     struct hold *hold;          /* while its threads are held: from a call to the pause after it */

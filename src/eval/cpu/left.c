@@ -111,13 +111,17 @@ static uint64_t place_there(int pid, const char *name)
     return base == 0 ? 0 : base + (uint64_t)((char *)here - (char *)info.dli_fbase);
 }
 
+struct left_places left_find(int pid)
+{
+    return (struct left_places){place_there(pid, "environ"), place_there(pid, "_nl_msg_cat_cntr")};
+}
+
 /* Where its list of variables is, and what it says. */
-static uint64_t hash_environment(int pid)
+static uint64_t hash_environment(int pid, uint64_t at)
 {
     enum { VARIABLES = 64, LONGEST = 256 };
     uint64_t list = 0, entries[VARIABLES] = {0}, sum = 0;
     char text[LONGEST];
-    uint64_t at = place_there(pid, "environ");
     if (read_memory(pid, at, &list, sizeof list) != (ssize_t)sizeof list)
         return 0;
     ssize_t got = read_memory(pid, list, entries, sizeof entries);
@@ -131,10 +135,10 @@ static uint64_t hash_environment(int pid)
 }
 
 /* libc counts how often setlocale() has set one: here there is none but C. */
-static uint64_t count_locales(int pid)
+static uint64_t count_locales(int pid, uint64_t at)
 {
     int changes = 0;
-    ssize_t got = read_memory(pid, place_there(pid, "_nl_msg_cat_cntr"), &changes, sizeof changes);
+    ssize_t got = read_memory(pid, at, &changes, sizeof changes);
     return got == (ssize_t)sizeof changes ? (uint64_t)changes : 0;
 }
 
@@ -187,23 +191,17 @@ static uint64_t folder_of(int pid)
     return stat(path, &status) == 0 ? status.st_ino : 0;
 }
 
-/* The first thing that goes when a process ends. */
-bool left_has_memory(int pid)
-{
-    struct left now = {0};
-    read_status(pid, &now);
-    return now.memory_bytes > 0;
-}
-
-void left_look(int pid, struct left *left)
+/* Its memory is the first thing that goes when a process ends, so that it is asked for last. */
+bool left_look(int pid, const struct left_places *places, struct left *left)
 {
     *left = (struct left){0};
     look_at_registers(pid, left);
-    read_status(pid, left);
     left->files = count_files(pid);
     left->folder = folder_of(pid);
-    left->environment = hash_environment(pid);
-    left->locale = count_locales(pid);
+    left->environment = hash_environment(pid, places->environment);
+    left->locale = count_locales(pid, places->locales);
+    read_status(pid, left);
+    return left->memory_bytes > 0;
 }
 
 const char *left_change(const struct left *before, const struct left *after, bool loading)

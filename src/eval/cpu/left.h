@@ -16,12 +16,19 @@ struct left {
     unsigned threads;      /* besides the calling one */
 };
 
+/* Where in its memory libc keeps what is compared; 0: not known. The same for as long as it runs.
+ */
+struct left_places {
+    uint64_t environment, locales;
+};
+/* Before anything of the candidate's has run. */
+struct left_places left_find(int pid);
+
 /* Where a file is mapped from its start on, by the kernel's account; 0: it is not, or not known. */
 uint64_t left_mapped_at(int pid, ino_t inode);
-/* Of a process whose group is stopped; it stays so. */
-void left_look(int pid, struct left *left);
-/* False: it has ended, or is about to, and what was looked at before may be of no process. */
-bool left_has_memory(int pid);
+/* Of a process whose group is stopped; it stays so. False: it has ended, or is about to, and what
+ * was read may be of no process. */
+bool left_look(int pid, const struct left_places *places, struct left *left);
 /* The name of what differs; NULL: nothing does. `loading`: turning denormals off is no difference,
  * since compilers do that to whatever is linked with -ffast-math. */
 const char *left_change(const struct left *before, const struct left *after, bool loading);
