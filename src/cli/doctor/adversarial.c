@@ -1,6 +1,7 @@
 /* Runs tests/adversarial/BACKEND/manifest.yaml, then those of the backend's languages that have a
  * folder of their own: each file is evaluated as a candidate; the verdict must be the one that the
- * manifest names. One lane a problem, another one for its controls.
+ * manifest names. One lane a problem, another one for its controls, which are opened once: the
+ * cases are taken problem by problem.
  *
  *   NEXT (the next case, or a fresh lane where its problem is another) -> OPENING -> EVALUATING ->
  * NEXT
@@ -101,6 +102,32 @@ static void case_report(struct suite *suite)
     suite->evaluate = (struct lane_request){0};
 }
 
+static bool is_honest(const struct value *item)
+{
+    return strcmp(value_text(item, "verdict", ""), "kernel") == 0;
+}
+
+static bool shares_lane(const struct value *item, const struct value *other)
+{
+    return is_honest(item) == is_honest(other) &&
+           strcmp(value_text(item, "problem", ""), value_text(other, "problem", "")) == 0;
+}
+
+/* Those of a lane together, each as the manifest has them. */
+static void group(struct value *cases)
+{
+    for (size_t i = 1; i < cases->count; i++) {
+        size_t to = i;
+        struct value *item = cases->items[i];
+        while (to > 0 && !shares_lane(cases->items[to - 1], item))
+            to--;
+        if (to == 0)
+            continue;
+        memmove(cases->items + to + 1, cases->items + to, (i - to) * sizeof(struct value *));
+        cases->items[to] = item;
+    }
+}
+
 static int lane_for_case(struct suite *suite, const char *problem, bool honest)
 {
     enum { HANGS_MS = 2000, BUSY_MS = 60000 };
@@ -193,7 +220,7 @@ static enum task_result suite_next(struct suite *suite)
         return TASK_DONE;
     }
     const char *problem = value_text(suite_case(suite), "problem", "");
-    bool honest = strcmp(value_text(suite_case(suite), "verdict", ""), "kernel") == 0;
+    bool honest = is_honest(suite_case(suite));
     if (suite->problem && suite->honest == honest && strcmp(problem, suite->problem) == 0)
         return case_submit(suite);
     if (lane_for_case(suite, problem, honest))
@@ -251,6 +278,8 @@ static int suite_load(struct suite *suite, const char *of)
                                   &suite->err);
     if (!failed && suite->cases->kind != VALUE_LIST)
         failed = err_set(&suite->err, ERR_USAGE, "manifest.yaml: expected a list");
+    if (!failed)
+        group(suite->cases);
     return failed ? -1 : 0;
 }
 
