@@ -237,10 +237,14 @@ int bench_ensure_twin(struct bench *bench, struct err *err)
     bench->twin->ops->pause(bench->twin);
     bench->twin_generation = bench->generation;
     size_t slot = 0;
-    for (size_t i = 0; i < session->pool_count && slot < SLOTS; i++) {
+    for (size_t i = 0; i < session->pool_count && slot < session->slots; i++) {
         struct arrangement arrangement;
         struct outcome outcome;
         if ((bench->seen >> i & 1) == 0 || session->pool[i].unfit)
+            continue;
+        if (set_expect(session, &session->pool[i], err) != 0)
+            return -1;
+        if (session->pool[i].unfit)
             continue;
         bench->slot_forced = true;
         bench->slot_wanted = slot++;

@@ -57,8 +57,9 @@ static int draw_more(struct bench *bench, const struct shape *shape, const struc
 {
     struct set more = {.shape = shape, .distribution = distribution, .optional = true};
     int status = 0;
-    if (like != NULL && like->view != NULL)
-        (void)view_open(bench->session, &more, like->view->kind, false);
+    if (like != NULL ? like->view != NULL : bench->session->sliced)
+        (void)view_open(bench->session, &more, like != NULL ? like->view->kind : VIEW_SAMPLED,
+                        false);
     for (size_t i = 0; i < drawings && status == 0 && !bench->ended; i++) {
         struct outcome outcome;
         set_redraw(&more);
@@ -121,9 +122,12 @@ static bool is_asked_of_win(const struct bench *bench)
 
 static void draw_few(struct bench *bench)
 {
-    if (bench->few.shape == NULL)
-        bench->few = (struct set){
-            .shape = &bench->session->shapes[0], .distribution = DRAW_FEW, .optional = true};
+    if (bench->few.shape != NULL)
+        return;
+    bench->few = (struct set){
+        .shape = &bench->session->shapes[0], .distribution = DRAW_FEW, .optional = true};
+    if (bench->session->sliced)
+        (void)view_open(bench->session, &bench->few, VIEW_SAMPLED, false);
 }
 
 bool accuracy_expects(const struct bench *bench)
@@ -192,11 +196,12 @@ int bench_ensure_generation(struct bench *bench, size_t sets_needed, struct err 
 {
     struct session *session = bench->session;
     size_t left = session->pool_count - (size_t)__builtin_popcountll(bench->seen);
-    size_t cold = SLOTS - (size_t)__builtin_popcount(bench->warm & ((1U << SLOTS) - 1));
+    const unsigned slots = (1U << session->slots) - 1;
+    size_t cold = session->slots - (size_t)__builtin_popcount(bench->warm & slots);
     bool fresh = bench->subject == NULL || left < sets_needed + cold;
     if (fresh && (bench_open(bench, err) != 0 || bench->ended))
         return bench->ended ? 0 : -1;
-    for (size_t tries = 0; bench->warm != (1U << SLOTS) - 1 && tries < POOL_LEAST; tries++) {
+    for (size_t tries = 0; (bench->warm & slots) != slots && tries < POOL_LEAST; tries++) {
         struct outcome outcome;
         struct set *set = bench_fresh_set(bench);
         if (set == NULL)

@@ -1,6 +1,7 @@
 /* eval/measure/fitness_null: null solutions against the sets of the main shape. */
 #include "eval/measure/fitness_null.h"
 #include "eval/reference/private.h"
+#include "eval/sets/view.h"
 
 #include <string.h>
 
@@ -20,7 +21,7 @@ static void fill(enum dtype dtype, size_t count, double number, void *out)
 struct attempt { /* one output of one set, and where the null solution puts its answer */
     const struct session *session;
     const struct set *set;
-    size_t output;
+    size_t index, output; /* of the set in the pool */
     const struct tensor_spec *tensor;
     size_t count, total; /* elements that it is asked for, and that the output has */
     void *out;
@@ -69,8 +70,7 @@ static bool copy_of_input(struct attempt *attempt)
 static bool stale_output(struct attempt *attempt)
 {
     const struct session *session = attempt->session;
-    const struct set *other =
-        &session->pool[(size_t)(attempt->set - session->pool + 1) % FITNESS_SETS];
+    const struct set *other = set_computed(&session->pool[(attempt->index + 1) % FITNESS_SETS]);
     if (!other->expected)
         return false;
     dtype_from_double(attempt->tensor->dtype, other->exact[attempt->output], attempt->count,
@@ -120,10 +120,11 @@ void null_try(struct session *session, size_t which, size_t output, struct null_
 {
     *result = (struct null_result){.name = null_solutions[which].name};
     for (size_t i = 0; i < session->pool_count && result->tried < FITNESS_SETS; i++) {
-        const struct set *set = &session->pool[i];
+        const struct set *set = set_computed(&session->pool[i]);
         const struct placed *placed = &set->shape->layout.outputs[output];
         struct attempt attempt = {.session = session,
                                   .set = set,
+                                  .index = i,
                                   .output = output,
                                   .tensor = &session->problem->outputs[output],
                                   .count = placed->elements,
@@ -180,8 +181,9 @@ bool null_lower(struct session *session, struct null_result *result, const char 
         return false;
     }
     for (size_t i = 0; i < FITNESS_SETS; i++) {
-        result->tried += session->pool[i].lower != LOWER_UNKNOWN;
-        result->refused += session->pool[i].lower == LOWER_REFUSED;
+        const struct set *set = set_computed(&session->pool[i]);
+        result->tried += set->lower != LOWER_UNKNOWN;
+        result->refused += set->lower == LOWER_REFUSED;
     }
     if (result->tried > 0 && result->refused == 0)
         count_smaller(session, result);

@@ -4,10 +4,12 @@
 #include "eval/data/timeline.h"
 #include "eval/measure/session_private.h"
 
-/* A search asks fewer of each of its many candidates; what it finds is asked all. */
+/* A search asks fewer of each of its many candidates; what it finds is asked all. Where the other
+ * calls of the timed shape compare samples, these alone compare every element. */
 size_t large_calls(const struct bench *bench)
 {
-    return bench->request->effort == EFFORT_SEARCH ? 1 : LARGE_SETS;
+    bool few = bench->request->effort == EFFORT_SEARCH && !bench->session->sliced;
+    return few ? 1 : LARGE_SETS;
 }
 
 /* All threads at once: one after another they would take as many times longer. */
@@ -26,16 +28,17 @@ static int check(struct bench *bench, struct set *set, struct err *err)
 int large_check(struct bench *bench, size_t index, struct err *err)
 {
     enum { TRIES = 3 };
+    struct session *session = bench->session;
     int status = 0;
     bool unfit = true;
     uint64_t begun = timeline_begin();
     for (int i = 0; i < TRIES && unfit && status == 0 && !bench->ended; i++) {
-        struct set *set = session_next_large(bench->session, index);
+        struct set *set = session_next_large(session, index);
         if (set == NULL)
             break;
         status = check(bench, set, err);
         unfit = set->unfit; /* of these inputs: others may do */
-        large_rest(bench->session, set);
+        large_rest(session, set);
     }
     timeline_end("check.large", begun);
     return status;

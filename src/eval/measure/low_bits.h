@@ -12,6 +12,7 @@ struct low_bits {
     struct kept {
         const struct set *set; /* NULL: none yet */
         uint64_t seed;
+        struct set own; /* a copy of a view's small problem, which the next call has not */
         float *outputs[OUTPUTS_MAX];
     } kept[LOW_BITS_KEPT]; /* of normal numbers, of uniform ones */
 };

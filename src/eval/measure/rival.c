@@ -92,7 +92,7 @@ int rival_ensure(struct bench *bench, struct err *err)
         return ended(rival, err);
     of(bench)->generation = bench->generation;
     size_t slot = 0;
-    for (size_t i = 0; i < session->pool_count && slot < SLOTS; i++) {
+    for (size_t i = 0; i < session->pool_count && slot < session->slots; i++) {
         struct set *set = &session->pool[i];
         if ((bench->seen >> i & 1) == 0 || set->unfit)
             continue;

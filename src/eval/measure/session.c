@@ -6,6 +6,7 @@
 #include "eval/measure/sanitize.h"
 #include "eval/measure/session_private.h"
 #include "eval/sets/helpers.h"
+#include "eval/sets/memory.h"
 #include "eval/sets/wide.h"
 
 #include <string.h>
@@ -28,6 +29,8 @@ static int open_shapes(struct session *session, struct err *err)
     for (size_t i = 0; i < problem->shape_count; i++)
         if (shape_make(session, &problem->shapes[i], &session->shapes[i], err) != 0)
             return -1;
+    if (session_plan_memory(session, err) != 0)
+        return -1;
     for (size_t i = 0; i < HIDDEN_SHAPES; i++)
         if (session_draw_hidden(session, i, err) != 0)
             return -1;
@@ -39,7 +42,7 @@ static int open_shapes(struct session *session, struct err *err)
     size_t bytes = shape_bytes(&session->shapes[0]) + 1;
     size_t sets = session->options.memory_bytes / bytes;
     bool large = session_is_large(session);
-    size_t most = large ? POOL_LARGE : POOL_MOST;
+    size_t most = session->sliced ? POOL_LEAST : large ? POOL_LARGE : POOL_MOST;
     if (large && session->backend->renews)
         most = POOL_RENEWED; /* what has met them all is as good as new after a word */
     session->pool_count = sets < POOL_LEAST ? POOL_LEAST : sets > most ? most : sets;
@@ -118,6 +121,8 @@ static int open_parts(struct session *session, struct err *err)
     timeline_end("open.reference", begun);
     gather_versions(session);
     session_ceilings(session);
+    if (session_open_slices(session, err) != 0)
+        return -1;
     /* What every evaluation will need is missed now, once, and not in each of them. But what takes
      * longer than all the rest is waited for when something is to be timed with it. */
     begun = timeline_begin();

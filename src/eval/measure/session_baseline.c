@@ -11,6 +11,7 @@
 #include "eval/data/timeline.h"
 #include "eval/measure/session_private.h"
 #include "eval/problem/torch.h"
+#include "eval/sets/view.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -252,8 +253,7 @@ static int verify_own(struct session *session, struct baseline *baseline, struct
         struct mismatch mismatch = {.passed = true};
         const struct placed *placed = &layout->outputs[i];
         if (status == 0 && !set->unfit)
-            check_compare(&problem->outputs[i], placed->extents, placed->elements, &set->bounds[i],
-                          set->exact[i], results[i], &mismatch);
+            set_judge(session, set, i, placed, results[i], &mismatch);
         passed = passed && mismatch.passed;
         mem_free(results[i]);
     }

@@ -2,6 +2,7 @@
  * runner meets a set twice; docs/timing-and-statistics.md explains the order. */
 #include "eval/measure/guard.h"
 #include "eval/measure/timing.h"
+#include "eval/sets/view.h"
 
 #include "base/clock.h"
 
@@ -56,8 +57,7 @@ static void pass_over(const struct bench *bench, const struct set *set,
     for (size_t i = 0; i < arrangement->layout.output_count; i++) {
         const struct placed *placed = &arrangement->layout.outputs[i];
         struct mismatch ignored;
-        check_output(&bench->session->problem->outputs[i], placed->extents, placed->elements,
-                     &set->bounds[i], set->exact[i], bench->outputs + placed->offset, &ignored);
+        set_judge(bench->session, set, i, placed, bench->outputs + placed->offset, &ignored);
     }
 }
 
@@ -159,7 +159,7 @@ static int warm_baseline(struct timing *timing, double *a_ns, struct err *err)
         *a_ns = baseline->verified_ns;
         baseline->warm = true;
     }
-    size_t slots = bench->one_slot ? 1 : SLOTS;
+    size_t slots = bench->one_slot ? 1 : session->slots;
     for (size_t slot = 0; slot < slots && !baseline->warm; slot++) {
         struct set *set = &session->pool[slot];
         bench->slot_forced = true;
@@ -267,8 +267,8 @@ static int next_round(struct timing *timing, struct err *err)
         status = empty_open(timing, err);
     timing->settles = true;
     for (size_t i = 0; i < timing->settling && status == 0 && !bench->ended; i++) {
-        bench->slot_forced = i < SLOTS;
-        bench->slot_wanted = i % SLOTS;
+        bench->slot_forced = i < bench->session->slots;
+        bench->slot_wanted = bench->slot_forced ? i : 0;
         status = take_pair(timing, (timing->rounds + i) % 2 == 0, err);
         bench->slot_forced = false;
     }

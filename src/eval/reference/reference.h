@@ -23,7 +23,7 @@ int reference_open_c(const struct problem *problem, const struct backend *backen
                      const struct lane_facts *lane, const struct region *region, const char *folder,
                      struct arena *arena, struct reference **reference, struct err *err) MUST_USE;
 /* The same for a PyTorch module (eval/problem/torch.h), on `device`, NULL: the CPU; torch.compile
- * writes what it makes to `folder`. ERR_LIMIT where this machine has not the memory. */
+ * writes what it makes to `folder`. */
 int reference_open_torch(const struct problem *problem, const struct lane_facts *lane,
                          const struct region *region, const struct torch_device *device,
                          const char *folder, struct arena *arena, struct reference **reference,

@@ -64,55 +64,6 @@ static void allow_devices(struct python *python)
             add_option(python, "--write", *node);
 }
 
-/* With a size that would do: what grows with the first dimension is nearly all of it. */
-static int too_large(const struct problem *problem, double needed, double there, struct err *err)
-{
-    const struct names *main = &problem->shapes[0];
-    int64_t fits = 1, rows = main->count > 0 ? main->number[0] : 0;
-    while ((double)(fits * 2) * needed <= (double)rows * there / 16)
-        fits *= 2;
-    if (rows <= fits) /* no dim is known to vary */
-        return err_set(
-            err, ERR_LIMIT,
-            "checking it takes about %.0f GiB of memory, this machine has %.0f: make the "
-            "file's own numbers smaller",
-            needed / 0x1p30, there / 0x1p30);
-    const char *slash = strrchr(problem->reference_file, '/'); /* without a size behind it */
-    return err_set(err, ERR_LIMIT,
-                   "checking it takes about %.0f GiB of memory at %s=%lld, this machine has %.0f: "
-                   "name a smaller size, %s@%s=%lld",
-                   needed / 0x1p30, main->name[0], (long long)rows, there / 0x1p30,
-                   slash ? slash + 1 : problem->reference_file, main->name[0], (long long)fits);
-}
-
-/* What the child holds at once when it computes in float64: inputs and outputs twice over, and as
- * much again for what lies between; and what the evaluator keeps of the smallest pool. A machine
- * that swaps, or kills, would be the worse answer. */
-static int check_memory(const struct problem *problem, struct err *err)
-{
-    enum { WIDE = 8, CHILD_COPIES = 3, POOL = 5, CASES = 11 };
-    double wide = 0.0, kept = 0.0;
-    /* Without a dim that varies, every case is as large as the problem. */
-    double sets = problem->dim_count > 0 ? POOL : POOL + CASES;
-    int64_t extents[RANK_MAX];
-    size_t elements;
-    for (size_t i = 0; i < problem->input_count + problem->output_count; i++) {
-        bool input = i < problem->input_count;
-        const struct tensor_spec *tensor =
-            input ? &problem->inputs[i] : &problem->outputs[i - problem->input_count];
-        if (tensor_extents(tensor, &problem->shapes[0], extents, &elements, err) != 0)
-            return -1;
-        double bytes = (double)elements * (double)dtype_bytes(tensor->dtype);
-        wide += (double)elements * WIDE;
-        kept += input ? bytes : (double)elements * WIDE + bytes;
-    }
-    double needed = wide * CHILD_COPIES + kept * sets;
-    double there = (double)quota_memory();
-    if (there > 0 && needed > there * 0.8)
-        return too_large(problem, needed, there, err);
-    return 0;
-}
-
 /* Into memory of ours: a draw must not wait for the child. */
 static int read_initial(struct python *python, struct err *err)
 {
@@ -153,9 +104,11 @@ static int read_initial(struct python *python, struct err *err)
     return status;
 }
 
-/* As large as it will be: the child's map of it is the device's, too, and dear to make anew. */
+/* As large as it will be: the child's map of it is the device's, too, and dear to make anew. Not
+ * where that is a part of the machine: such results are computed in slices (sets/memory.c). */
 static int make_room_for_all(struct python *python, struct err *err)
 {
+    enum { PART = 16 };
     const struct problem *problem = python->problem;
     size_t bytes = 0, elements;
     int64_t extents[RANK_MAX];
@@ -164,7 +117,7 @@ static int make_room_for_all(struct python *python, struct err *err)
             return -1;
         bytes += (elements * sizeof(double) + 63) / 64 * 64;
     }
-    return python_make_room(python, bytes, err);
+    return bytes > quota_memory() / PART ? 0 : python_make_room(python, bytes, err);
 }
 
 static int opened(struct python *python, struct err *err)
@@ -406,8 +359,7 @@ static int open_new(const struct python *like, const struct layout *warms,
         allow_devices(python);
         python->env = device->env(like->arena, like->lane->gpu_index);
     }
-    if (python_usable(python, script, err) == 0 && check_memory(like->problem, err) == 0 &&
-        python_start(python, err) == 0) {
+    if (python_usable(python, script, err) == 0 && python_start(python, err) == 0) {
         *reference = &python->reference;
         return 0;
     }

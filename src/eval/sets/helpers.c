@@ -206,7 +206,7 @@ static size_t give_sets(struct session *session)
 static bool worth_it(const struct session *session)
 {
     size_t lacking = 0;
-    if (session->exact_cores > (double)session->lane->core_count / 2.0)
+    if (session->sliced || session->exact_cores > (double)session->lane->core_count / 2.0)
         return false;
     for (size_t i = 0; i < session->pool_count; i++)
         lacking += !session->pool[i].expected;

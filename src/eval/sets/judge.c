@@ -18,7 +18,6 @@ struct judging {
     const void *got;
     void *worst; /* of `small` */
     struct fold fold;
-    bool moved;
 };
 
 static const struct placed *slice_of(const struct judging *j)
@@ -86,7 +85,8 @@ static void count_all(struct judging *j, size_t segment, struct mismatch *mismat
     mem_free(places);
 }
 
-/* Asked of the small problem, in which all but this segment is right. */
+/* Asked of the small problem, in which all but this segment is right. The definition reads where a
+ * call's inputs lie, who may be called on them once more. */
 static bool hangs_on_tie(struct judging *j, size_t segment, const void *worst,
                          const struct mismatch *mismatch)
 {
@@ -96,12 +96,16 @@ static bool hangs_on_tie(struct judging *j, size_t segment, const void *worst,
     if (!set_may_tie(bound_of(j, segment), slice_of(j), mismatch))
         return false;
     void *got = mem_alloc(j->small->bytes + 1);
+    size_t read_bytes = part->shape->layout.inputs_bytes;
+    void *before = mem_alloc(read_bytes + 1);
+    memcpy(before, j->session->region.inputs, read_bytes);
     dtype_from_double(j->tensor->dtype, j->fold.exact, j->small->elements, got);
     slab_put(&slab, segment, j->bytes, worst, got);
     part->bounds[j->output] = *bound_of(j, segment);
     bool excused = session_excuses(j->session, part, j->output, got);
     part->bounds[j->output] = kept;
-    j->moved = true;
+    memcpy(j->session->region.inputs, before, read_bytes);
+    mem_free(before);
     mem_free(got);
     return excused;
 }
@@ -287,10 +291,9 @@ bool set_excused(const struct set *set)
 }
 
 void set_judge(struct session *session, const struct set *set, size_t output,
-               const struct placed *placed, const void *got, bool *moved, struct mismatch *mismatch)
+               const struct placed *placed, const void *got, struct mismatch *mismatch)
 {
     const struct tensor_spec *tensor = &session->problem->outputs[output];
-    *moved = false;
     if (set->view == NULL) {
         check_output(tensor, placed->extents, placed->elements, &set->bounds[output],
                      set->exact[output], got, mismatch);
@@ -305,5 +308,4 @@ void set_judge(struct session *session, const struct set *set, size_t output,
                               .large = placed,
                               .got = got};
     judge_view(&judging, mismatch);
-    *moved = judging.moved;
 }

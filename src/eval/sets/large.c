@@ -17,10 +17,11 @@ static const double times_most = 1.75, times_least = 1.1;
 /* --- shapes --- */
 
 /* Inputs lie in memory twice. Who has a quarter of the machine's for them has no more. */
-static bool has_room(const struct shape *shape)
+static bool has_room(const struct session *session, const struct shape *shape)
 {
     double memory = (double)quota_memory();
-    return SLOTS * (double)shape->layout.inputs_bytes + (double)shape->layout.outputs_bytes <=
+    return (double)session->slots * (double)shape->layout.inputs_bytes +
+               (double)shape->layout.outputs_bytes <=
            memory / 4.0;
 }
 
@@ -29,11 +30,12 @@ static bool draw_shape(struct session *session, size_t index, struct shape *shap
     const bool equal = index % 2 == 1; /* a way of square ones is a way of its own */
     uint64_t batches =
         session->slices_known ? session->slices : problem_may_be_sliced(session->problem);
-    const double times[] = {times_most, times_most, times_least};
+    const double most = session->sliced ? times_least : times_most; /* they take as much more */
+    const double times[] = {most, most, times_least};
     struct names dims;
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
         if (problem_draw_large(session->problem, random_seed(), batches, times[i], equal, &dims) &&
-            shape_make(session, &dims, shape, NULL) == 0 && has_room(shape) &&
+            shape_make(session, &dims, shape, NULL) == 0 && has_room(session, shape) &&
             shape_fits(session, shape))
             return true;
     return false;

@@ -78,17 +78,17 @@ int session_open_region(struct session *session, struct err *err)
     /* One page more: a shift moves everything by up to that. */
     session->slot_bytes = page_up(inputs) + PAGE_BYTES;
     size_t headroom = inputs + outputs < headroom_most ? inputs + outputs : headroom_most;
-    size_t inputs_bytes = SLOTS * session->slot_bytes;
+    size_t inputs_bytes = session->slots * session->slot_bytes;
     size_t outputs_bytes = page_up(outputs + headroom) + PAGE_BYTES;
     double bytes = (double)inputs_bytes + (double)outputs_bytes;
-    bool asks_itself = session->problem->torch != NULL; /* and names a size that would do */
-    if ((!asks_itself && check_memory(bytes, err) != 0) ||
+    bool asked = session->problem->torch != NULL || session->sliced; /* memory.c */
+    if ((!asked && check_memory(bytes, err) != 0) ||
         region_open(inputs_bytes, outputs_bytes, &session->region, err) != 0)
         return -1;
     static_assert((int)SLOTS == (int)ALIAS_SLOTS, "each slot has aliases");
     for (size_t i = 0; i < session->problem->input_count; i++)
         main[i] = session->shapes[0].layout.inputs[i].bytes;
-    region_alias(&session->region, most, main, session->problem->input_count, SLOTS,
+    region_alias(&session->region, most, main, session->problem->input_count, session->slots,
                  session->slot_bytes);
     return 0;
 }

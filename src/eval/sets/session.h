@@ -65,6 +65,8 @@ struct session {
     struct region roomy;     /* the same inputs, larger outputs; outputs NULL until needed */
     struct region sanitized; /* a sanitizer's own inputs; NULL until needed */
     size_t slot_bytes;       /* one slot of the input region */
+    size_t slots;            /* of those there are; SLOTS, or one where it is: */
+    bool sliced;             /* sets of the main shape are views; memory.c */
     struct reference *reference;
     const char *python, *versions;
     struct random random;

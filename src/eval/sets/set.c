@@ -37,6 +37,39 @@ void set_free(struct set *set)
     set_redraw(set);
 }
 
+bool shape_is_sliced(const struct session *session, const struct shape *shape)
+{
+    static const size_t part = 8;
+    return session->sliced && shape_bytes(shape) > shape_bytes(&session->shapes[0]) / part;
+}
+
+static void let_go(struct session *session, struct set *set)
+{
+    if (set->view == NULL || set->view->kind != VIEW_SAMPLED)
+        return;
+    for (size_t i = 0; i < session->problem->input_count; i++) {
+        mem_free(set->inputs[i]);
+        set->inputs[i] = NULL;
+    }
+    set->filled = set->drawn = false;
+}
+
+void session_let_go(struct session *session, const struct set *of)
+{
+    if (!session->sliced)
+        return;
+    if (of != NULL) {
+        let_go(session, (struct set *)(uintptr_t)of);
+        return;
+    }
+    for (size_t i = 0; i < session->pool_count; i++)
+        let_go(session, &session->pool[i]);
+    for (size_t i = 0; i < session->case_count; i++)
+        let_go(session, &session->cases[i]);
+    for (size_t i = 0; i < LARGE_SETS; i++)
+        let_go(session, &session->large[i]);
+}
+
 void set_hand_over(const struct session *session, struct set *from, struct set *to)
 {
     const struct layout *old = &from->shape->layout, *new = &to->shape->layout;

@@ -6,6 +6,7 @@
 #include "eval/reference/private.h"
 #include "eval/sets/non_finite.h"
 #include "eval/sets/session.h"
+#include "eval/sets/view.h"
 
 #include <math.h>
 #include <string.h>
@@ -204,6 +205,8 @@ void session_fill(struct session *session)
             i < session->pool_count ? &session->pool[i] : &session->cases[i - session->pool_count];
         if (set_is_whole_integers(session, set) && !session->integers_known)
             continue; /* the definition is asked first */
+        if (shape_is_sliced(session, set->shape))
+            continue;
         bytes += shape_bytes(set->shape);
         if (bytes > session->options.memory_bytes)
             return;
@@ -217,7 +220,7 @@ void session_draw_ahead(struct session *session)
     enum { MOST = 2 };
     uint64_t seeds[MOST];
     size_t count = session->pool_count + session->case_count, known = 0;
-    if (session->problem->reference_kind != REFERENCE_TORCH)
+    if (session->problem->reference_kind != REFERENCE_TORCH || session->sliced)
         return;
     for (size_t i = 0; i < count && known < MOST; i++) {
         struct set *set =

@@ -19,6 +19,7 @@ struct session_options {
     uint64_t time_budget_ms;  /* for timed samples of one evaluation; 0: 400 ms */
     uint64_t memory_bytes;    /* for the pool; 0: a quarter of what is free, at most 2 GiB */
     uint64_t within_ms;       /* all that is asked for is to be done by then; 0: no hurry */
+    uint64_t machine_bytes;   /* that there are for all of it; 0: quota_memory() */
     bool sanitizes;           /* what is asked for first will be, if it wins */
     bool final;               /* there will be a measurement of that effort */
     /* Called when the reference has been started: then the lane's facts must be there, which were

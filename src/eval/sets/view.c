@@ -165,7 +165,7 @@ static void sample(struct session *session, struct view *view, const struct shap
     }
 }
 
-/* --- opening and closing --- */
+/* --- opening --- */
 
 static bool open_mixed(struct session *session, struct view *view, const struct shape *large,
                        int64_t *numbers)
@@ -209,6 +209,25 @@ bool view_open(struct session *session, struct set *set, enum view_kind kind, bo
     return open_view(session, set, mixed);
 }
 
+bool view_open_like(struct session *session, struct set *set, const struct set *like)
+{
+    struct view *view = MEM_NEW(struct view);
+    view->kind = VIEW_SAMPLED;
+    view->mixed = -1;
+    view->segment_count = 1;
+    view->small = like->view->small;
+    view->part =
+        (struct set){.shape = &view->small, .distribution = set->distribution, .optional = true};
+    set->view = view;
+    view_turn(session, set);
+    return true;
+}
+
+const struct set *set_computed(const struct set *set)
+{
+    return set->view != NULL ? &set->view->part : set;
+}
+
 void view_turn(struct session *session, struct set *set)
 {
     struct view *view = set->view;
@@ -240,8 +259,10 @@ static void gather_inputs(const struct session *session, struct view *view,
 static void draw_sampled(struct session *session, struct set *set)
 {
     session_know_integers(session, set);
+    session_let_go(session, NULL); /* one has its inputs at a time */
     set_draw(session, set);
     gather_inputs(session, set->view, set->inputs);
+    set->view->part.seed = set->seed;
 }
 
 bool view_sample(struct session *session, const struct set *set, struct set *sample)
@@ -289,14 +310,25 @@ static int expect_view(struct session *session, struct set *set, struct err *err
     }
     set->expected = status == 0;
     set->unfit = view->part.unfit;
+    set->beside = view->part.beside;
+    if (set->beside && set->shape == &session->shapes[0])
+        session->beside |= 1U << set->distribution;
     set->seed = view->part.seed;
     session->costs.spent_ms = spent_ms + (double)(clock_now_ns() - started) / 1e6;
     timeline_end("set.view", begun);
     return status;
 }
 
+/* Its small problem is there, but a call would find nothing. */
+static bool is_gone(const struct set *set)
+{
+    return set->view != NULL && set->view->kind == VIEW_SAMPLED && set->inputs[0] == NULL;
+}
+
 int set_expect(struct session *session, struct set *set, struct err *err)
 {
+    if (is_gone(set))
+        view_turn(session, set);
     if (set->expected)
         return 0;
     return set->view != NULL ? expect_view(session, set, err) : set_expect_whole(session, set, err);

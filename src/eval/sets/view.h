@@ -37,16 +37,24 @@ struct view {
  * too long; *set is then an ordinary one. */
 bool view_open(struct session *session, struct set *set, enum view_kind kind, bool mixed);
 void view_close(struct set *set);
+/* With a small problem of the same shape as that of `like`, which is sampled and of the same shape,
+ * too. */
+bool view_open_like(struct session *session, struct set *set, const struct set *like);
+/* What the definition has computed of it: its small problem, or the set itself. */
+const struct set *set_computed(const struct set *set);
+/* Sets of it are views where the session is sliced: of the main shape, and of as large ones. */
+bool shape_is_sliced(const struct session *session, const struct shape *shape);
+/* Large inputs of a view that has been placed, or NULL: of all that the session keeps. They are
+ * drawn anew when the set is expected again. Nothing where sets are whole. */
+void session_let_go(struct session *session, const struct set *of);
 /* Other indices, for the same small problem of an expanded one; a sampled one is drawn anew. */
 void view_turn(struct session *session, struct set *set);
 /* What stands at sampled indices of a set that has its results: sample->view->part, of results of
  * its own. False: nothing can be sliced. set_free(sample) either way. */
 bool view_sample(struct session *session, const struct set *set, struct set *sample);
-/* As check_output(), for any set. `placed` is the large output's. Where *moved, something else lies
- * in the region's inputs than a call found there. */
+/* As check_output(), for any set. `placed` is the large output's. */
 void set_judge(struct session *session, const struct set *set, size_t output,
-               const struct placed *placed, const void *got, bool *moved,
-               struct mismatch *mismatch);
+               const struct placed *placed, const void *got, struct mismatch *mismatch);
 /* Of what was farthest off when it was judged last. */
 const struct bound *set_bound(const struct set *set, size_t output);
 enum distribution set_distribution(const struct set *set);

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+static uint64_t machine_bytes __attribute__((unused)); /* 0: this machine's memory */
+
 struct fixture {
     struct folder folder, builds;
     struct problem *problem;
@@ -41,7 +43,8 @@ static inline int open_problem(struct fixture *f, const struct fake_entry *entri
                                       .baseline = "product",
                                       .call_timeout_ms = 60000, /* none of these hangs */
                                       .time_budget_ms = 10,
-                                      .memory_bytes = 1 << 20};
+                                      .memory_bytes = 1 << 20,
+                                      .machine_bytes = machine_bytes};
     if (problem_load(f->folder.path, &f->problem, &f->err) != 0 ||
         fake_probe(&core, 1, false, f->arena, &f->lane, &f->err) != 0 ||
         session_open(f->problem, &fake_backend, &f->lane, &options, &f->session, &f->err) != 0 ||
