@@ -38,10 +38,29 @@ int large_check(struct bench *bench, size_t index, struct err *err)
             break;
         status = check(bench, set, err);
         unfit = set->unfit; /* of these inputs: others may do */
+        bench->accuracy.beyond =
+            bench->accuracy.beyond || (!unfit && !large_is_timed(session, set));
         large_rest(session, set);
     }
     timeline_end("check.large", begun);
     return status;
+}
+
+void large_tell(struct bench *bench)
+{
+    const struct session *session = bench->session;
+    if (session->sliced)
+        bench_note(bench, "whole sets of inputs have no room in this machine's memory: results of "
+                          "the timed shape were compared in samples, and in calls on rows or "
+                          "columns that repeat in every element");
+    if (bench->accuracy.beyond || bench->ended)
+        return;
+    bench_note(bench, "no shape larger than the timed one was asked: %s",
+               session->large_shape_count == 0
+                   ? "none is drawn (no dimension may grow, or the machine's memory is too small)"
+               : session->slices == 0 ? "nothing of the definition can be sliced, and whole it "
+                                        "takes too long there"
+                                      : "the smallest slice of it takes too long");
 }
 
 /* --- of a win --- */

@@ -26,7 +26,7 @@ struct outcome {
 
 /* What a candidate needed of the allowed error: accuracy.h. */
 struct accuracy {
-    bool seen;
+    bool seen, beyond;          /* beyond: it was called at a shape larger than the timed one */
     double ratio, honest, last; /* the largest so far, the honest computation's there; the last */
     uint64_t seed;              /* of the last set */
     enum distribution distribution; /* of the largest */

@@ -179,6 +179,7 @@ static int check_all(struct bench *bench, struct err *err)
             return -1;
     }
     bench->held = false;
+    large_tell(bench);
     bench->threaded = bench->subject != NULL && bench->subject->threads > 0;
     if (bench->threaded && !bench->ended && bench->subject->unwatched)
         bench_reject(bench, VERDICT_FAILED,

@@ -46,6 +46,7 @@ bool bench_affords(struct bench *bench, double ms, const char *what);
 /* --- large.c: calls of shapes as large as the timed one: how many; one; those of a win --- */
 size_t large_calls(const struct bench *bench);
 int large_check(struct bench *bench, size_t index, struct err *err) MUST_USE;
+void large_tell(struct bench *bench); /* a note of what could not be asked; after all of them */
 int large_of_win(struct bench *bench, struct err *err) MUST_USE;
 
 /* --- fitness_known.c --- */

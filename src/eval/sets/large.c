@@ -108,6 +108,11 @@ bool large_open(struct session *session, struct set *set, const struct shape *sh
     return view_open(session, set, kind, mixed) || is_quick(session, shape);
 }
 
+bool large_is_timed(const struct session *session, const struct set *set)
+{
+    return set->shape == &session->timed_shape;
+}
+
 static const struct shape *shape_of(struct session *session, size_t index)
 {
     if (kinds[index].timed)

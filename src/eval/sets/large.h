@@ -11,6 +11,8 @@ void session_begin_large(struct session *session, bool all);
 /* For the next call, with other indices than before; NULL: there is none, or it would take long.
  * Kept by the session. */
 struct set *session_next_large(struct session *session, size_t index);
+/* Of the timed shape, not one beyond it. */
+bool large_is_timed(const struct session *session, const struct set *set);
 /* One of its own; false: it would take long. set_free() either way. */
 bool large_open(struct session *session, struct set *set, const struct shape *shape,
                 enum distribution distribution, enum view_kind kind, bool mixed);

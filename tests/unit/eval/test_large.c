@@ -79,6 +79,18 @@ static int set_up(void **state)
     return open_problem(&f, kernels, "def reference(A, B):\n    return A @ B\n", product_spec);
 }
 
+/* Over half a second for a set of the timed shape, by its float64 results. */
+static int set_up_slow(void **state)
+{
+    static struct fixture f;
+    *state = &f;
+    return open_problem(&f, kernels,
+                        "import time\ndef reference(A, B):\n"
+                        "    if A.shape == (48, 40) and A.dtype == 'float64':\n"
+                        "        time.sleep(0.6)\n    return A @ B\n",
+                        product_spec);
+}
+
 static enum verdict verdict_of(struct fixture *f, const char *artifact, enum effort effort)
 {
     struct evaluation evaluation = {0};
@@ -231,6 +243,32 @@ static void test_reached(void **state)
     }
 }
 
+/* Where the definition is slow and cannot be sliced nothing larger is called, which the record says
+ * once; and not where it is. */
+static void test_what_was_not_asked(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    for (int turn = 0; turn < 2; turn++) {
+        struct evaluation evaluation = {0};
+        f->request.effort = EFFORT_SEARCH;
+        if (turn == 1) {
+            f->session->slices_known = true;
+            f->session->slices = 0;
+            for (size_t i = 0; i < LARGE_SETS; i++)
+                set_free(&f->session->large[i]);
+        }
+        assert_int_equal(session_measure(f->session, &f->request, f->arena, &evaluation, &f->err),
+                         0);
+        assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+        const char *said = strstr(evaluation.metrics, "no shape larger than the timed one");
+        assert_int_equal(said != NULL, turn == 1);
+        if (turn == 1) {
+            assert_non_null(strstr(said, "nothing of the definition can be sliced"));
+            assert_null(strstr(said + 1, "no shape larger"));
+        }
+    }
+}
+
 static uint64_t divisors_of(const char *name, bool *lower)
 {
     struct problem *problem;
@@ -359,6 +397,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_can_be_sliced),
         cmocka_unit_test_setup_teardown(test_large_shapes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_reached, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_was_not_asked, set_up_slow, tear_down),
         cmocka_unit_test(test_divisors),
         cmocka_unit_test_setup_teardown(test_what_is_sampled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_picking, set_up, tear_down),
