@@ -73,10 +73,12 @@ bool session_draws(const struct session *session, enum distribution distribution
     return !own && (distribution != DRAW_FEW || session_few_applies(session));
 }
 
-/* With numbers that are alike, or of which only the class counts, a wrong index shows nothing. */
+/* With numbers that are alike, or of which only the class counts, a wrong index shows nothing; with
+ * a one in each row hardly anything; nor where products of tiny ones are none. */
 static bool is_alike(enum distribution distribution)
 {
     return distribution == DRAW_ZEROS || distribution == DRAW_ONES ||
+           distribution == DRAW_ONE_HOT || distribution == DRAW_TINY ||
            distribution == DRAW_NON_FINITE;
 }
 
