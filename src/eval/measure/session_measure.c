@@ -159,7 +159,9 @@ static int check_all(struct bench *bench, struct err *err)
         bench->slot_wanted = main_shape ? order[i] - session->case_count : 0;
         bench->guarded =
             main_shape ? guard_of_main(bench->slot_wanted) : guard_of_case(session, order[i]);
-        bench->held = !main_shape && random_below(&session->random, 2) == 0;
+        /* The first call has all its threads at once: what never ends takes its own limit, and not
+         * the patience of a held call on a busy machine. It is made again, held. */
+        bench->held = !main_shape && i > 0 && random_below(&session->random, 2) == 0;
         int status = bench_check(bench, set, &outcome, err);
         bench->slot_forced = false;
         bench->guarded = GUARD_NONE;
