@@ -5,13 +5,14 @@ launch:
     block: BLOCK
     args: [X, Y, M, N]
 tune:
-  BLOCK: [256, 512, 1024, 128]
-  BLOCKS: [8, 4, 16, 32]
-  UNROLL: [4, 2, 1]
-  STREAM: [1, 0]
+  BLOCK: [128, 256, 512, 1024]
+  BLOCKS: [1048576, 8, 4, 16, 32]
+  UNROLL: [1, 4, 2]
+  STREAM: [0, 1]
 ---*/
-/* As many blocks as are at work at once walk through the matrix together, UNROLL loads of 16 bytes
- * a thread under way. STREAM: what is read and written once is to leave the caches first. */
+/* A block for each BLOCK loads of 16 bytes, which the hardware hands out; or, with fewer BLOCKS, as
+ * many as are at work at once walk through the matrix together, UNROLL loads a thread under way.
+ * STREAM: what is read and written once is to leave the caches first. */
 static __device__ __forceinline__ float apply(float x)
 {
     return x / (1.0f + expf(-1.59576912f * (x + 0.044715f * x * x * x)));
