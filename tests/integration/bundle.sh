@@ -81,7 +81,7 @@ refused 'reference: ref_impl.py' "reference: $work/outside.py" 'not in the bundl
 refused 'naive: baselines/naive.c' "naive: {file: baselines/naive.c, env: {LD_PRELOAD: /tmp/x.so}}" 'not LD_PRELOAD'
 forge 'M: 64' 'M: 900000000'
 "$twagent" verify forged.json >out 2>&1
-[ $? -eq 3 ] && grep -q 'of this machine.s memory' out; say $? "forged: more than there is memory: $(cat out)"
+[ $? -eq 3 ] && grep -q 'GiB of memory at .*, this machine has' out; say $? "forged: more than there is memory: $(cat out)"
 refused '"name":"axpb"' '"name":"axpc"' 'is called axpb'
 refused '"identity":"[^"]*' '"identity":"none' 'of another source'
 

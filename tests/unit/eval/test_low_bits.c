@@ -332,8 +332,10 @@ static void test_of_win(void **state)
                            "the lowest 4 of the 23 bits of B's mantissa"));
     assert_non_null(strstr(asked_of_win(f, "random", EFFORT_FULL, FINDING_FASTER),
                            "larger than any order of summing"));
-    assert_non_null(strstr(asked_of_win(f, "columns", EFFORT_FULL, FINDING_FASTER),
-                           "in some elements or terms the lowest"));
+    /* It shows in a block, or by chance over all elements. */
+    const char *said = asked_of_win(f, "columns", EFFORT_FULL, FINDING_FASTER);
+    if (strstr(said, "of A's mantissa are cut off or rounded away") == NULL)
+        fail_msg("%s", said);
     assert_non_null(strstr(asked_of_win(f, "terms", EFFORT_FULL, FINDING_FASTER),
                            "in some elements or terms the lowest"));
     assert_non_null(strstr(asked_of_win(f, "eighth", EFFORT_FINAL, FINDING_FASTER),
