@@ -213,6 +213,12 @@ static void test_places_cancel_luck(void **state)
     }
     assert_true(held * 100 >= 93 * RUNS && held * 100 <= 99 * RUNS);
     assert_true(stayed * 100 <= 30 * RUNS);
+    timing.limits = (struct limits){.pairs_least = 10, .budget_ns = UINT64_MAX, .narrow = 1.0};
+    timing.in_round = OF_ROUND;
+    assert_true(timing_enough(&timing));
+    timing.count -= OF_ROUND;
+    timing.rounds--; /* one of them was in one of the processes alone */
+    assert_false(timing_enough(&timing));
 }
 
 /* A kernel against itself, in processes that differ by more than their calls do. */
