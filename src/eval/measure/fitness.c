@@ -227,31 +227,6 @@ static void check_lower(struct fitness *fitness)
 
 /* --- the floor --- */
 
-/* Of one call; of the second, which is warm. */
-static int time_baseline(struct session *session, struct baseline *baseline, double *ns,
-                         struct err *err)
-{
-    struct evaluation evaluation = {0};
-    struct bench bench = {.session = session,
-                          .arena = session->arena,
-                          .evaluation = &evaluation,
-                          .region = &session->region};
-    struct arrangement arrangement;
-    struct outcome outcome;
-    if (baseline_ready(session, baseline, err) != 0)
-        return -1;
-    for (size_t i = 0; i < 2; i++) {
-        if (set_expect(session, &session->pool[i], err) != 0 ||
-            bench_arrange(&bench, session->pool[i].shape, &arrangement, err) != 0)
-            return -1;
-        call_place(&bench, &session->pool[i], &arrangement);
-        if (call_run(&bench, baseline->subject, &arrangement, true, &outcome, err) != 0)
-            return -1;
-    }
-    *ns = (double)outcome.elapsed_ns;
-    return 0;
-}
-
 static const char *time_words(double ns, char text[32])
 {
     if (ns < 1e6)
@@ -271,7 +246,7 @@ int fitness_floor(struct fitness *fitness, struct err *err)
         return 0;
     fitness->ended = true;
     if (problem_work(session->problem, &session->shapes[0].dims, &flops, &bytes, err) != 0 ||
-        time_baseline(session, &session->baselines[0], &ns, err) != 0)
+        baseline_time(session, &session->baselines[0], &ns, err) != 0)
         return -1;
     bool sane = bytes > 0.0 && flops >= 0.0 && ns >= session->bytes_floor_ns;
     time_words(session->bytes_floor_ns, of_bytes);
@@ -290,7 +265,7 @@ int fitness_floor(struct fitness *fitness, struct err *err)
     for (size_t i = 1; i < session->baseline_count; i++) {
         struct baseline *baseline = &session->baselines[i];
         struct err unavailable; /* check_baselines() has said why */
-        if (baseline->verified && time_baseline(session, baseline, &ns, &unavailable) == 0)
+        if (baseline->verified && baseline_time(session, baseline, &ns, &unavailable) == 0)
             finding(fitness, "baseline", true, "%s takes %s", baseline->name,
                     time_words(ns, taken));
     }

@@ -355,7 +355,7 @@ bool timing_enough(struct timing *timing)
         return true;
     if (timing->count < timing->limits.pairs_least ||
         timing->rounds < timing->limits.rounds_least ||
-        (timing->pairs_of_round > 0 && timing->in_round < timing->pairs_of_round) ||
+        ((timing->by_rounds || timing->swaps) && !round_is_over(timing)) ||
         (timing->swaps && timing->rounds % 2 != 0))
         return false;
     /* What was left out is replaced, up to twice the least. */

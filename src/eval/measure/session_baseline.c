@@ -325,33 +325,6 @@ static int verify(struct session *session, struct baseline *baseline, struct err
     return 0;
 }
 
-/* The second of two calls: in the first one a library chooses its kernels. */
-void baseline_look(struct session *session)
-{
-    struct baseline *baseline = &session->baselines[session->baseline];
-    struct evaluation evaluation = {0};
-    struct bench bench = {.session = session,
-                          .arena = session->arena,
-                          .evaluation = &evaluation,
-                          .region = &session->region};
-    struct set *set = &session->pool[0];
-    struct err ignored; /* who times it is told */
-    if (baseline != &session->baselines[0] || !session->backend->device ||
-        session->problem->reference_kind != REFERENCE_TORCH || baseline->verified_ns > 0.0 ||
-        !isnan(baseline_median(baseline)) || baseline_ready(session, baseline, &ignored) != 0)
-        return;
-    for (int i = 0; i < 2; i++) {
-        struct arrangement arrangement;
-        struct outcome outcome;
-        if (bench_arrange(&bench, set->shape, &arrangement, &ignored) != 0)
-            return;
-        call_place(&bench, set, &arrangement);
-        if (call_run(&bench, baseline->subject, &arrangement, true, &outcome, &ignored) != 0)
-            return;
-        baseline->verified_ns = (double)outcome.elapsed_ns;
-    }
-}
-
 /* --- getting ready --- */
 
 void baselines_begin(struct session *session, bool all)

@@ -1,5 +1,6 @@
 /* eval/measure/session_cost: what a final measurement will take on this machine, by what the
- * session has measured itself; and what one that has to be done by some time leaves out. */
+ * session has measured itself; what one that has to be done by some time leaves out; and what a
+ * call of a baseline takes before it is timed. */
 #include "base/clock.h"
 #include "eval/measure/packaged.h"
 #include "eval/measure/timing.h"
@@ -135,4 +136,39 @@ double cost_of_profile(const struct session *session)
     if (session->costs.profile_ms > 0.0 || !session->lane->gpu)
         return session->costs.profile_ms;
     return DEVICE_MS;
+}
+
+/* --- what a call of a baseline takes, before it is timed --- */
+
+int baseline_time(struct session *session, struct baseline *baseline, double *ns, struct err *err)
+{
+    struct evaluation evaluation = {0};
+    struct bench bench = {.session = session,
+                          .arena = session->arena,
+                          .evaluation = &evaluation,
+                          .region = &session->region};
+    struct arrangement arrangement;
+    struct outcome outcome;
+    if (baseline_ready(session, baseline, err) != 0)
+        return -1;
+    for (size_t i = 0; i < 2; i++) {
+        if (set_expect(session, &session->pool[i], err) != 0 ||
+            bench_arrange(&bench, session->pool[i].shape, &arrangement, err) != 0)
+            return -1;
+        call_place(&bench, &session->pool[i], &arrangement);
+        if (call_run(&bench, baseline->subject, &arrangement, true, &outcome, err) != 0)
+            return -1;
+    }
+    *ns = (double)outcome.elapsed_ns;
+    return 0;
+}
+
+void baseline_look(struct session *session)
+{
+    struct baseline *baseline = &session->baselines[session->baseline];
+    struct err ignored; /* who times it is told */
+    if (baseline == &session->baselines[0] && session->backend->device &&
+        session->problem->reference_kind == REFERENCE_TORCH && !(baseline->verified_ns > 0.0) &&
+        isnan(baseline_median(baseline)))
+        (void)!baseline_time(session, baseline, &baseline->verified_ns, &ignored);
 }

@@ -21,9 +21,6 @@ int baseline_ready(struct session *session, struct baseline *baseline, struct er
 void baselines_begin(struct session *session, bool all);
 /* A library that candidates are timed with: its process starts beside the definition's. */
 void baselines_begin_library(struct session *session);
-/* How long a call takes of one that is there and was never called, for who only wants to know
- * whether a candidate is far from it; pool[0] has what is expected. */
-void baseline_look(struct session *session);
 bool baseline_pending(const struct baseline *baseline);
 void baselines_hold(struct session *session, bool held);
 /* What the next candidate is timed with is there, and nothing is pending on the device. */
@@ -39,6 +36,12 @@ void cost_learn(struct session *session, const struct evaluation *evaluation,
                 const struct spent *on_sets);
 double cost_of_baseline(const struct session *session, const struct baseline *baseline);
 double cost_of_profile(const struct session *session);
+/* Of one call; of the second, which is warm. */
+int baseline_time(struct session *session, struct baseline *baseline, double *ns,
+                  struct err *err) MUST_USE;
+/* The same of PyTorch on a device that was never timed, for who only wants to know whether a
+ * candidate is far from it. */
+void baseline_look(struct session *session);
 /* False, and a note, where the request's time would be over. */
 double bench_left_ms(const struct bench *bench); /* of the request's time; INFINITY: no end */
 bool bench_affords(struct bench *bench, double ms, const char *what);

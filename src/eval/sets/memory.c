@@ -2,7 +2,7 @@
  * five and more of them, and the definition computes each in float64: some sixteen times inputs and
  * outputs. Where that is more than there is, each is a view (view.h): its inputs are drawn for one
  * call at a time, and the definition computes samples of it. That takes three times inputs and
- * outputs at the most, a call of the definition in its own types among it. */
+ * outputs, a call of the definition in its own types among it, besides the processes themselves. */
 #include "eval/sets/memory.h"
 #include "base/quota.h"
 #include "eval/problem/torch.h"
