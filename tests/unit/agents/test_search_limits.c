@@ -246,41 +246,6 @@ static void test_waits(void **state)
     }
 }
 
-/* By the first verdict it is known whether a last measurement fits, whole or without its package.
- * Where none does the search goes on for all of the time: it ended 7 s early. */
-static void test_plan(void **state)
-{
-    (void)state;
-    static const struct {
-        double left_s;
-        int plan;
-        bool another, in_flight, final;
-    } rows[] = {{30, PLAN_WHOLE, true, true, true}, {18, PLAN_WHOLE, false, true, true},
-                {17, PLAN_LEAST, true, true, true}, {9.5, PLAN_LEAST, false, false, true},
-                {8.5, PLAN_NONE, true, true, true}, {1, PLAN_NONE, true, true, false}};
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        struct search *search = timed(60000, rows[i].left_s * 1e3);
-        struct lane_request verdict = {.evaluation.verdict = VERDICT_KERNEL,
-                                       .evaluation.stage_ms[STAGE_CHECK] = 1500,
-                                       .final_ms = 14000,
-                                       .final_least_ms = 9000};
-        search_learn_cost(search, &verdict);
-        search_learn_measured(search, 1000, 0);
-        search->time.measured = 3;
-        if ((int)search->time.plan != rows[i].plan ||
-            search_affords_another(search, 2000) != rows[i].another ||
-            search_affords_in_flight(search) != rows[i].in_flight ||
-            search_affords_final(search) != rows[i].final)
-            fail_msg("row %zu: plan %d, another %d, in flight %d, final %d", i,
-                     (int)search->time.plan, search_affords_another(search, 2000),
-                     search_affords_in_flight(search), search_affords_final(search));
-        uint64_t within = search_within_reserve_ms(search);
-        assert_true(within > 0 && within <= search_within_ms(search));
-        assert_int_equal(within + 1 < search_within_ms(search), rows[i].plan != PLAN_NONE);
-        drop_timed(search);
-    }
-}
-
 /* A last measurement waits for its turn beyond the time: by a sixth of it, or 10 s. */
 static void test_grace(void **state)
 {
@@ -336,27 +301,6 @@ static void test_overrun(void **state)
     search->time.final_ms = 8000;
     assert_true(search_final_is_due(search));
     drop_timed(search);
-}
-
-/* What is kept back is used: four minutes ended 27 s early. */
-static void test_reserve(void **state)
-{
-    (void)state;
-    static const struct {
-        double budget_s, left_s;
-        bool another;
-    } rows[] = {{240, 23, true},   {240, 21, false}, {3600, 33, true},
-                {3600, 31, false}, {60, 13, true},   {60, 11, false}};
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        struct search *search = timed((int64_t)(rows[i].budget_s * 1e3), rows[i].left_s * 1e3);
-        search->time.final_ms = 8000;
-        search->time.full_ms = 1500;
-        search_learn_measured(search, 1000, 0);
-        search->time.measured = 3;
-        if (search_affords_another(search, 4000) != rows[i].another)
-            fail_msg("row %zu", i);
-        drop_timed(search);
-    }
 }
 
 /* What the time was not enough for is said, whichever budget ended the search before. */
@@ -464,8 +408,7 @@ int main(void)
         cmocka_unit_test(test_progress), cmocka_unit_test(test_ranking),
         cmocka_unit_test(test_time),     cmocka_unit_test(test_in_flight),
         cmocka_unit_test(test_waits),    cmocka_unit_test(test_grace),
-        cmocka_unit_test(test_overrun),  cmocka_unit_test(test_plan),
-        cmocka_unit_test(test_reserve),  cmocka_unit_test(test_short_of_time),
+        cmocka_unit_test(test_overrun),  cmocka_unit_test(test_short_of_time),
     };
     return cmocka_run_group_tests(tests, clock_stops, clock_goes_on);
 }

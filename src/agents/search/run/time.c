@@ -26,32 +26,67 @@ static double waiting_ms(const struct search *search, double ms)
     return fmin(search->time.waits * ms, all / 4);
 }
 
-/* By the first verdict: what would not fit is not kept back for. */
+/* What would not fit is not kept back for. It is planned with the first kernel, and again with each
+ * that is faster, whose last measurement takes another time. Of what has been kept back for an
+ * earlier one half will do, as below. */
 static void plan(struct search *search)
 {
     const struct time *time = &search->time;
     double left = left_ms(search);
+    bool kept = time->plan == PLAN_WHOLE || time->plan == PLAN_LEAST;
     if (left > margin * time->final_ms + waiting_ms(search, time->final_ms))
         search->time.plan = PLAN_WHOLE;
-    else if (left > time->least_ms + waiting_ms(search, time->least_ms))
+    else if (left > time->least_ms + waiting_ms(search, time->least_ms) ||
+             (kept && search_affords_final(search)))
         search->time.plan = PLAN_LEAST;
     else
         search->time.plan = PLAN_NONE;
 }
 
-void search_learn_cost(struct search *search, const struct lane_request *request)
+/* Of a full measurement. The first one pays for what all share; one that was dropped took less. */
+static void learn_full(struct time *time, const struct evaluation *evaluation)
 {
-    const struct evaluation *evaluation = &request->evaluation;
     double sum = 0;
-    if (request->err.code || evaluation->verdict != VERDICT_KERNEL || !(request->final_ms > 0))
-        return;
     for (size_t i = 0; i < STAGES; i++)
         sum += evaluation->stage_ms[i];
-    search->time.final_ms = request->final_ms;
-    search->time.least_ms = fmin(request->final_least_ms, request->final_ms);
-    search->time.full_ms = fmax(search->time.full_ms, sum); /* one that was dropped took less */
-    if (search->time.plan == PLAN_OPEN && search->options.budget_ms > 0)
+    time->full_ms = time->kernels < 2 ? sum : fmax(time->full_ms, sum);
+    time->kernels++;
+}
+
+/* The champion's last measurement will be of the fastest: what that of a slow one would take says
+ * nothing of it. One that is about as fast says how busy the machine is now. */
+void search_learn_cost(struct search *search, const struct lane_request *request)
+{
+    static const double alike = 1.25;
+    const struct evaluation *evaluation = &request->evaluation;
+    struct time *time = &search->time;
+    double ns = evaluation->time_ns.median;
+    if (request->err.code || evaluation->verdict != VERDICT_KERNEL || evaluation->dropped ||
+        !(request->final_ms > 0))
+        return;
+    learn_full(time, evaluation);
+    if (time->best_ns > 0 && !(ns <= alike * time->best_ns))
+        return;
+    bool better = !(time->best_ns > 0) || ns < time->best_ns;
+    time->final_ms = request->final_ms;
+    time->least_ms = fmin(request->final_least_ms, request->final_ms);
+    if (!better)
+        return;
+    time->best_ns = ns;
+    time->slower = evaluation->speedup.samples > 0 && evaluation->speedup.high < 1;
+    if (search->options.budget_ms > 0)
         plan(search);
+}
+
+/* That a kernel is slower than its baseline need not be verified while a start has not had its
+ * first look: that one may be the kernel that all this is for. */
+static bool keeps_back(const struct search *search)
+{
+    int64_t starts = 0;
+    for (size_t i = 0; i < search->arm_count; i++)
+        starts += search->arms[i].number >= 0;
+    bool early = search->time.slower && search->time.measured < starts;
+    return search->options.final && search->time.plan != PLAN_NONE && !early;
 }
 
 void search_learn_measured(struct search *search, double busy_ms, double waits)
@@ -84,7 +119,7 @@ static double reserve_ms(const struct search *search)
 {
     enum { LEAST_MS = 12000, MOST_MS = 120000, RUN_OFFS = 5, CLOSING_MS = 500 };
     double all = (double)search->options.budget_ms - search->earlier_ms;
-    if (!search->options.final || search->time.plan == PLAN_NONE)
+    if (!keeps_back(search))
         return 0;
     if (!(search->time.final_ms > 0))
         return fmin(fmin(fmax(all / 6, LEAST_MS), all / 3), MOST_MS);
@@ -161,8 +196,7 @@ bool search_time_is_long_up(const struct search *search)
 bool search_affords_another(const struct search *search, double busy_ms)
 {
     enum { FINAL_EVALUATIONS = 12 };
-    if (search->options.budget_ms <= 0 || !search->options.final || search->time.measured < 3 ||
-        search->time.plan == PLAN_NONE)
+    if (search->options.budget_ms <= 0 || search->time.measured < 3 || !keeps_back(search))
         return true;
     double mean = (busy_ms - search->time.first_busy_ms) / (double)(search->time.measured - 1);
     double next = mean + waiting_ms(search, mean);
@@ -186,7 +220,7 @@ bool search_affords_final(const struct search *search)
 bool search_affords_in_flight(const struct search *search)
 {
     double both = planned_ms(search) + search->time.full_ms;
-    if (search->options.budget_ms <= 0 || !search->options.final || search->time.plan == PLAN_NONE)
+    if (search->options.budget_ms <= 0 || !keeps_back(search))
         return true;
     return left_ms(search) > both + waiting_ms(search, both);
 }

@@ -16,6 +16,9 @@ struct time {
     uint64_t deadline_at_ms;  /* that the timer is set to, from the process's start */
     double final_ms, full_ms; /* what a champion's measurement, another full one take; 0: unknown */
     double least_ms;          /* a champion's, without what it can leave out */
+    double best_ns;           /* the fastest kernel, whose costs these are; 0: none */
+    bool slower;              /* it is, than its baseline */
+    int64_t kernels;          /* of this process */
     enum { PLAN_OPEN, PLAN_WHOLE, PLAN_LEAST, PLAN_NONE } plan; /* is there time for one? */
     int64_t measured; /* evaluations that this process has seen end */
     double
