@@ -319,17 +319,21 @@ static void add_edge_cases(struct session *session)
     }
     bool rows = false; /* by the spec's own shapes: hidden ones change */
     for (size_t i = 1; i < session->shape_count; i++)
-        rows = rows || shape_shows(session, &session->shapes[i]) == 2;
+        rows = rows || shape_shows(session, &session->shapes[i]) >= 2;
     for (int i = 0; i < OFFSETS_MORE && !rows; i++)
         add_case(session, session_small_shape(session), DRAW_OFFSET);
 }
 
-/* A sum's rest, where that is all there is: a wrong one shows far from zero. */
+/* A sum's rest, where that is all there is: a wrong one shows far from zero. And each place of a
+ * row has its largest number somewhere: what is made of one of them alone shows on huge ones. In a
+ * range they all are its ends, and many rows constant. */
 static void add_short_cases(struct session *session)
 {
-    static const enum distribution asked[] = {DRAW_OFFSET, DRAW_BELOW};
+    static const enum distribution asked[] = {DRAW_OFFSET, DRAW_BELOW, DRAW_HUGE};
+    const struct tensor_spec *first = &session->problem->inputs[0];
     for (size_t i = 0; session->short_shape != NULL && i < sizeof asked / sizeof asked[0]; i++)
-        add_case(session, session->short_shape, asked[i]);
+        if (asked[i] != DRAW_HUGE || (dtype_is_float(first->dtype) && first->low > first->high))
+            add_case(session, session->short_shape, asked[i]);
 }
 
 void session_make_cases(struct session *session)

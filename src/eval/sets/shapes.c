@@ -44,12 +44,14 @@ bool session_is_large(const struct session *session)
 
 int shape_shows(const struct session *session, const struct shape *shape)
 {
-    enum { ENOUGH = 256, EACH_WAY = 8 };
+    enum { ENOUGH = 256, EACH_WAY = 8, OF_A_ROW = 5 };
     size_t elements = shape->layout.outputs[0].elements;
     size_t row = tensor_row(&session->problem->outputs[0], &shape->layout.outputs[0]);
     if (elements < ENOUGH)
         return 0;
-    return row >= EACH_WAY && elements / row >= EACH_WAY ? 2 : 1;
+    if (row < EACH_WAY || elements / row < EACH_WAY)
+        return 1;
+    return row <= OF_A_ROW * (elements / row) ? 3 : 2;
 }
 
 const struct shape *session_small_shape(const struct session *session)
@@ -135,35 +137,45 @@ void session_make_long(struct session *session)
 
 /* --- sums that are shorter than a vector --- */
 
-enum { SHORT_LEAST = 4, SHORT_MOST = 15 };
+enum { SHORT_LEAST = 4, SHORT_MOST = 15, REST_LEAST = 5, REST_MOST = 7, OUTPUTS_ENOUGH = 1024 };
 
-/* More outputs, up to as many as show what happens in few rows. */
-static bool is_better(const struct session *session, const struct shape *shape,
-                      const struct shape *best)
+/* Of 5 to 7 terms every vector leaves some, and the fewer there are, the more one that is lost is
+ * of their sum. More outputs, up to as many as show what happens in few rows. */
+static size_t short_worth(const struct session *session, const struct shape *shape)
 {
-    enum { ENOUGH = 1024 };
-    size_t now = best->layout.outputs[0].elements, more = shape->layout.outputs[0].elements;
+    size_t outputs = shape->layout.outputs[0].elements;
     size_t terms = problem_terms_most(session->problem, &shape->dims);
-    return terms >= SHORT_LEAST && terms <= SHORT_MOST && now < ENOUGH && more > now;
+    size_t best = terms >= REST_LEAST && terms <= REST_MOST ? OUTPUTS_ENOUGH : 0;
+    if (terms < SHORT_LEAST || terms > SHORT_MOST)
+        return 0;
+    return best + (outputs < OUTPUTS_ENOUGH ? outputs : OUTPUTS_ENOUGH);
+}
+
+static void take_better(const struct session *session, const struct shape *shape,
+                        struct shape *best)
+{
+    if (best->elements == 0 ? short_worth(session, shape) > 0
+                            : short_worth(session, shape) > short_worth(session, best))
+        *best = *shape;
 }
 
 /* Its sums are nothing but what a loop over vectors leaves. */
 void session_draw_short(struct session *session)
 {
-    enum { TRIES = 256 };
+    enum { TRIES_LEAST = 256, TRIES = 1024 };
     struct shape best = {0}, shape;
     const bool first = session->short_shape == NULL;
     if (problem_terms_most(session->problem, &session->shapes[0].dims) <= SHORT_MOST)
         return;
     for (size_t i = 1; i < session->shape_count; i++)
-        if (is_better(session, &session->shapes[i], &best))
-            best = session->shapes[i];
+        take_better(session, &session->shapes[i], &best);
     for (int i = 0; i < TRIES; i++) {
         struct names dims;
+        if (i >= TRIES_LEAST && best.elements > 0 && short_worth(session, &best) > OUTPUTS_ENOUGH)
+            break;
         if (problem_draw_dims(session->problem, random_seed(), &dims, NULL) == 0 &&
-            shape_make(session, &dims, &shape, NULL) == 0 && shape_fits(session, &shape) &&
-            is_better(session, &shape, &best))
-            best = shape;
+            shape_make(session, &dims, &shape, NULL) == 0 && shape_fits(session, &shape))
+            take_better(session, &shape, &best);
     }
     if (best.elements == 0 || (first && session->beyond_count > 0))
         return;
