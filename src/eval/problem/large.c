@@ -140,6 +140,7 @@ struct drawing {
     struct random random;
     uint64_t batches, divisors;
     double times;
+    bool equal; /* all sizes by the same factor */
     int64_t step, numbers[DIMS_MAX];
     struct names *dims; /* of these numbers */
 };
@@ -295,18 +296,40 @@ static int64_t least_affordable(const struct drawing *drawing, size_t index)
     return number;
 }
 
-/* Fewer groups make each larger, and a smaller stride an output: mostly the least, since that is
- * what a kernel has not met beside large numbers. */
+/* Fewer groups make each larger, and a smaller stride an output: where all grow alike the least,
+ * since that is what a kernel has not met beside large numbers; else now and then one between. */
 static int64_t draw_divisor(struct drawing *drawing, size_t index, int64_t number)
 {
-    enum { OTHERS = 8 };
+    enum { SELDOM = 4 };
     int64_t least = least_affordable(drawing, index);
-    if (least >= number || random_below(&drawing->random, OTHERS) > 0)
+    if (drawing->equal || least >= number)
         return least;
+    if (random_below(&drawing->random, SELDOM) > 0)
+        return number;
     return least + (int64_t)random_below(&drawing->random, (uint64_t)(number - least));
 }
 
-/* Next to the main numbers, or those. False: none is larger. */
+/* Whether what follows from others grows with the dim, as an output with its padding, or shrinks.
+ */
+static int leads(const struct drawing *drawing, size_t index, int64_t most)
+{
+    const struct problem *problem = drawing->problem;
+    const struct names *main_dims = &problem->shapes[0];
+    int64_t numbers[DIMS_MAX];
+    struct names dims;
+    int grows = 0;
+    memcpy(numbers, main_dims->number, sizeof numbers);
+    numbers[index] = most;
+    if (!make(problem, numbers, &dims))
+        return 0;
+    for (size_t i = 0; i < problem->dim_count && grows >= 0; i++)
+        if (problem->dims[i].derived && dims.number[i] != main_dims->number[i])
+            grows = dims.number[i] < main_dims->number[i] ? -1 : 1;
+    return grows;
+}
+
+/* Next to the main numbers, or those. False: none is larger. With `lowers` divisors are smaller,
+ * and what follows from kinds is as large as they make it: it may grow where no size does. */
 static bool begin(struct drawing *drawing, bool may_stay, bool lowers)
 {
     const struct problem *problem = drawing->problem;
@@ -315,9 +338,13 @@ static bool begin(struct drawing *drawing, bool may_stay, bool lowers)
         int64_t number = problem->shapes[0].number[i];
         int64_t most = most_of(problem, i, drawing->batches);
         bool kind = (may_stay || number < KIND_MOST) && random_below(&drawing->random, 2) == 0;
+        bool asked = lowers && drawing->equal && number < KIND_MOST && most > number;
+        int led = asked ? leads(drawing, i, most) : 0;
         drawing->numbers[i] = number;
         if (lowers && (drawing->divisors >> i & 1) != 0)
             drawing->numbers[i] = draw_divisor(drawing, i, number);
+        else if (led != 0)
+            drawing->numbers[i] = led > 0 ? most : number;
         else if (most > number && !kind)
             drawing->numbers[i] =
                 beside_multiples(just_beyond(&drawing->random, number), drawing->step, most);
@@ -336,12 +363,13 @@ bool problem_draw_large(const struct problem *problem, uint64_t seed, uint64_t b
                               .batches = batches,
                               .divisors = problem_divisors(problem),
                               .times = times,
+                              .equal = equal,
                               .dims = dims};
     random_init(&drawing.random, seed);
     for (int try = 0; try < TRIES; try++) {
         /* A spec may demand multiples: the least that does. Groups divide channels. */
         drawing.step = INT64_C(1) << (try * STEPS / TRIES);
-        if (!begin(&drawing, try >= TRIES / 4, equal && try < TRIES / 2))
+        if (!begin(&drawing, try >= TRIES / 4, try < TRIES / 2))
             continue;
         if (equal) {
             equalize(&drawing);

@@ -322,6 +322,41 @@ static void test_what_is_sampled(void **state)
     }
     assert_true(zeros);
 }
+/* Padding may make an output larger than any size that was asked for makes it. */
+static void test_what_follows(void **state)
+{
+    enum { OH = 8, OW = 9, PAD = 6 };
+    struct problem *problem;
+    struct names drawn;
+    struct err err;
+    (void)state;
+    assert_int_equal(problem_load(TEST_SOURCE_DIR "/problems/depthwise_conv2d", &problem, &err), 0);
+    assert_int_equal(problem_resize(problem, "N=2,C=64,H=56,W=56", &err), 0);
+    assert_string_equal(problem->dims[OW].name, "OW");
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        assert_true(problem_draw_large(problem, seed, 3, 1.75, true, &drawn));
+        assert_int_equal(drawn.number[PAD], 3);
+        assert_true(drawn.number[OH] > 60 && drawn.number[OW] > 60); /* no H or W is */
+    }
+    problem_free(problem);
+}
+
+/* Groups are few at every such shape, and long ones. */
+static void test_few_groups(void **state)
+{
+    struct problem *problem;
+    struct names drawn;
+    struct err err;
+    (void)state;
+    assert_int_equal(problem_load(TEST_SOURCE_DIR "/problems/group_norm", &problem, &err), 0);
+    assert_int_equal(problem_resize(problem, "N=4,C=64,H=56,W=56,G=16", &err), 0);
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        assert_true(problem_draw_large(problem, seed, 1, 1.75, true, &drawn));
+        assert_true(problem_terms_most(problem, &drawn) > INT16_MAX);
+    }
+    problem_free(problem);
+}
+
 
 /* --- picking, and back --- */
 
@@ -405,3 +440,5 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_indices, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+        cmocka_unit_test(test_what_follows),
+        cmocka_unit_test(test_few_groups),
