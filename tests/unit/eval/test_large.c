@@ -269,6 +269,25 @@ static void test_what_was_not_asked(void **state)
     }
 }
 
+/* Whole, as long as the definition is quick: which is known before the first large shape's turn, in
+ * whatever order the calls come. */
+static void test_whole_where_nothing_is_sliced(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    f->session->slices_known = true;
+    f->session->slices = 0;
+    for (int turn = 0; turn < 8; turn++) {
+        struct evaluation evaluation = {0};
+        f->request.effort = EFFORT_SEARCH;
+        f->session->exact_ns = 0.0;
+        for (size_t i = 0; i < f->session->pool_count; i++)
+            set_redraw(&f->session->pool[i]);
+        assert_int_equal(session_measure(f->session, &f->request, f->arena, &evaluation, &f->err),
+                         0);
+        assert_null(strstr(evaluation.metrics, "no shape larger than the timed one"));
+    }
+}
+
 static uint64_t divisors_of(const char *name, bool *lower)
 {
     struct problem *problem;
@@ -303,25 +322,6 @@ static void test_divisors(void **state)
     assert_int_equal(divisors_of(TEST_SOURCE_DIR "/problems/matmul", &lower), 0);
 }
 
-/* The call that is not of all distributions at once. */
-static void test_what_is_sampled(void **state)
-{
-    enum { LARGE = 1, TIMED = 3, TURNS = 200 };
-    struct fixture *f = (struct fixture *)*state;
-    bool zeros = false;
-    session_begin_large(f->session, true);
-    for (int i = 0; i < TURNS; i++) {
-        const struct set *set = session_next_large(f->session, LARGE);
-        assert_non_null(set);
-        assert_true(set->distribution != DRAW_ZEROS && set->distribution != DRAW_ONES &&
-                    set->distribution != DRAW_ONE_HOT && set->distribution != DRAW_TINY &&
-                    set->distribution != DRAW_NON_FINITE);
-        set = session_next_large(f->session, TIMED);
-        assert_non_null(set);
-        zeros = zeros || set->distribution == DRAW_ZEROS;
-    }
-    assert_true(zeros);
-}
 /* Padding may make an output larger than any size that was asked for makes it. */
 static void test_what_follows(void **state)
 {
@@ -357,6 +357,25 @@ static void test_few_groups(void **state)
     problem_free(problem);
 }
 
+/* The call that is not of all distributions at once. */
+static void test_what_is_sampled(void **state)
+{
+    enum { LARGE = 1, TIMED = 3, TURNS = 200 };
+    struct fixture *f = (struct fixture *)*state;
+    bool zeros = false;
+    session_begin_large(f->session, true);
+    for (int i = 0; i < TURNS; i++) {
+        const struct set *set = session_next_large(f->session, LARGE);
+        assert_non_null(set);
+        assert_true(set->distribution != DRAW_ZEROS && set->distribution != DRAW_ONES &&
+                    set->distribution != DRAW_ONE_HOT && set->distribution != DRAW_TINY &&
+                    set->distribution != DRAW_NON_FINITE);
+        set = session_next_large(f->session, TIMED);
+        assert_non_null(set);
+        zeros = zeros || set->distribution == DRAW_ZEROS;
+    }
+    assert_true(zeros);
+}
 
 /* --- picking, and back --- */
 
@@ -434,11 +453,12 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_large_shapes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_reached, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_was_not_asked, set_up_slow, tear_down),
+        cmocka_unit_test_setup_teardown(test_whole_where_nothing_is_sliced, set_up, tear_down),
         cmocka_unit_test(test_divisors),
+        cmocka_unit_test(test_what_follows),
+        cmocka_unit_test(test_few_groups),
         cmocka_unit_test_setup_teardown(test_what_is_sampled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_picking, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_indices, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-        cmocka_unit_test(test_what_follows),
-        cmocka_unit_test(test_few_groups),
