@@ -283,13 +283,13 @@ static int64_t least_affordable(const struct drawing *drawing, size_t index)
     int64_t numbers[DIMS_MAX], number = main_dims->number[index];
     int64_t low = drawing->problem->dims[index].hidden_low;
     low = low > 0 ? low : 1;
-    size_t terms = problem_terms_most(drawing->problem, main_dims);
+    size_t terms = problem_reduction(drawing->problem, main_dims);
     memcpy(numbers, main_dims->number, sizeof numbers);
     for (int64_t n = low; n < number && n < low + TRIES; n++) {
         struct names dims;
         numbers[index] = n;
         if (make(drawing->problem, numbers, &dims) &&
-            problem_terms_most(drawing->problem, &dims) <= TERMS_MORE * terms &&
+            problem_reduction(drawing->problem, &dims) <= TERMS_MORE * terms &&
             affordable(drawing->problem, &dims, room * drawing->times))
             return n;
     }

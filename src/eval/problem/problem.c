@@ -311,19 +311,28 @@ const struct tensor_spec *problem_precise(const struct problem *problem)
     return &problem->outputs[0];
 }
 
+static double largest_input(const struct problem *problem, const struct names *dims)
+{
+    int64_t extents[RANK_MAX];
+    double largest = 1.0;
+    size_t elements = 0;
+    struct err ignored;
+    for (size_t i = 0; i < problem->input_count; i++)
+        if (tensor_extents(&problem->inputs[i], dims, extents, &elements, &ignored) == 0)
+            largest = fmax(largest, (double)elements);
+    return largest;
+}
+
 /* Two operations a term, and the inputs' share of an output element. */
 static double terms_by_work(const struct problem *problem, const struct names *dims,
                             double *row /* where the operation keeps its shape; else 1 */)
 {
     int64_t extents[RANK_MAX];
-    double flops = 0.0, bytes = 0.0, terms = 1.0, largest = 0.0;
-    size_t outputs = 0, elements = 0;
+    double flops = 0.0, bytes = 0.0, terms = 1.0, largest = largest_input(problem, dims);
+    size_t outputs = 0;
     const struct tensor_spec *output = problem_precise(problem);
     struct err ignored;
     *row = 1.0;
-    for (size_t i = 0; i < problem->input_count; i++)
-        if (tensor_extents(&problem->inputs[i], dims, extents, &elements, &ignored) == 0)
-            largest = fmax(largest, (double)elements);
     if (tensor_extents(output, dims, extents, &outputs, &ignored) != 0 || outputs == 0)
         return 1.0;
     if (problem_work(problem, dims, &flops, &bytes, &ignored) == 0 && flops > 0.0)
@@ -350,19 +359,14 @@ static double own_reduction(const struct problem *problem, const struct names *d
     return known && number > 0 ? (double)number : 0.0;
 }
 
-/* No more than the spec says. */
+/* What operations and shapes tell is a guess: of a norm's group, whose sum has all of its numbers,
+ * they tell a row. No sum has more terms than the work, or an input's numbers. */
 size_t problem_reduction(const struct problem *problem, const struct names *dims)
 {
-    double row, reduction = terms_by_work(problem, dims, &row);
+    double row, told = terms_by_work(problem, dims, &row);
     double own = own_reduction(problem, dims);
-    reduction = fmax(reduction, row);
-    return (size_t)(own > 0.0 ? fmin(reduction, own) : reduction);
-}
-
-size_t problem_terms_most(const struct problem *problem, const struct names *dims)
-{
-    double own = own_reduction(problem, dims);
-    return own > 0.0 ? (size_t)own : problem_reduction(problem, dims);
+    told = fmax(told, row);
+    return (size_t)(own > 0.0 ? fmin(own, fmax(told, largest_input(problem, dims))) : told);
 }
 
 static int compare_texts(const void *left, const void *right)

@@ -87,8 +87,6 @@ struct unit_rates {
 double problem_rate(const struct problem *problem, const struct unit_rates *rates);
 /* Longest sum behind one element of an output: the spec's, or estimated. */
 size_t problem_reduction(const struct problem *problem, const struct names *dims);
-/* No sum is longer: the spec's number, which the other may be less than. */
-size_t problem_terms_most(const struct problem *problem, const struct names *dims);
 /* Of its terms those that may be products' sums: an operation that keeps its shape may sum rows,
  * and what it does to each element tells how little of that is products. 0: not known, no `flops`.
  */

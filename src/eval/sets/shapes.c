@@ -144,7 +144,7 @@ enum { SHORT_LEAST = 4, SHORT_MOST = 15, REST_LEAST = 5, REST_MOST = 7, OUTPUTS_
 static size_t short_worth(const struct session *session, const struct shape *shape)
 {
     size_t outputs = shape->layout.outputs[0].elements;
-    size_t terms = problem_terms_most(session->problem, &shape->dims);
+    size_t terms = problem_reduction(session->problem, &shape->dims);
     size_t best = terms >= REST_LEAST && terms <= REST_MOST ? OUTPUTS_ENOUGH : 0;
     if (terms < SHORT_LEAST || terms > SHORT_MOST)
         return 0;
@@ -165,7 +165,7 @@ void session_draw_short(struct session *session)
     enum { TRIES_LEAST = 256, TRIES = 1024 };
     struct shape best = {0}, shape;
     const bool first = session->short_shape == NULL;
-    if (problem_terms_most(session->problem, &session->shapes[0].dims) <= SHORT_MOST)
+    if (problem_reduction(session->problem, &session->shapes[0].dims) <= SHORT_MOST)
         return;
     for (size_t i = 1; i < session->shape_count; i++)
         take_better(session, &session->shapes[i], &best);

@@ -304,8 +304,8 @@ static uint64_t divisors_of(const char *name, bool *lower)
             else
                 assert_true(drawn.number[i] >= problem->shapes[0].number[i]);
         /* 4 times as many, in tensors 1.75 times as large */
-        assert_true(problem_terms_most(problem, &drawn) <=
-                    7 * problem_terms_most(problem, &problem->shapes[0]));
+        assert_true(problem_reduction(problem, &drawn) <=
+                    7 * problem_reduction(problem, &problem->shapes[0]));
     }
     problem_free(problem);
     return divisors;
@@ -352,7 +352,7 @@ static void test_few_groups(void **state)
     assert_int_equal(problem_resize(problem, "N=4,C=64,H=56,W=56,G=16", &err), 0);
     for (uint64_t seed = 0; seed < 40; seed++) {
         assert_true(problem_draw_large(problem, seed, 1, 1.75, true, &drawn));
-        assert_true(problem_terms_most(problem, &drawn) > INT16_MAX);
+        assert_true(problem_reduction(problem, &drawn) > INT16_MAX);
     }
     problem_free(problem);
 }

@@ -209,6 +209,24 @@ static void test_short_form(void **state)
 }
 
 /* Precision is the second output's, and so is the length of a sum: 64 terms, not 64 * 9. */
+/* A group's sum has all of its numbers, whatever a row has; no sum has more than the input. */
+static void test_longest_sum(void **state)
+{
+    (void)state;
+    struct problem *p = load("name: p\ndims: {N: 4, C: 8, L: 100}\n"
+                             "inputs: {X: {shape: [N, C, L], dtype: float32}}\n"
+                             "outputs: {Y: {shape: [N, C, L], dtype: float32}}\n"
+                             "reference: ref_impl.py\nflops: 8*N*C*L\nreduction: C*L\n");
+    assert_int_equal(problem_reduction(p, &p->shapes[0]), 800);
+    problem_free(p);
+    p = load("name: p\ndims: {N: 4, C: 8, L: 100}\n"
+             "inputs: {X: {shape: [N, C, L], dtype: float32}}\n"
+             "outputs: {Y: {shape: [N, C, L], dtype: float32}}\n"
+             "reference: ref_impl.py\nflops: 8*N*C*L\nreduction: 1000*C*L\n");
+    assert_int_equal(problem_reduction(p, &p->shapes[0]), 3200);
+    problem_free(p);
+}
+
 static void test_integers_first(void **state)
 {
     (void)state;
@@ -469,13 +487,13 @@ static void test_rate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_FOLDER(test_long_form),      WITH_FOLDER(test_numbers),
-        WITH_FOLDER(test_fixed_dims),     WITH_FOLDER(test_hidden_shapes),
-        WITH_FOLDER(test_short_form),     WITH_FOLDER(test_other_references),
-        WITH_FOLDER(test_starts),         WITH_FOLDER(test_many_inputs),
-        WITH_FOLDER(test_wrong_specs),    WITH_FOLDER(test_paths),
-        WITH_FOLDER(test_sizes),          cmocka_unit_test(test_rate),
-        WITH_FOLDER(test_integers_first),
+        WITH_FOLDER(test_long_form),   WITH_FOLDER(test_numbers),
+        WITH_FOLDER(test_fixed_dims),  WITH_FOLDER(test_hidden_shapes),
+        WITH_FOLDER(test_short_form),  WITH_FOLDER(test_other_references),
+        WITH_FOLDER(test_starts),      WITH_FOLDER(test_many_inputs),
+        WITH_FOLDER(test_wrong_specs), WITH_FOLDER(test_paths),
+        WITH_FOLDER(test_sizes),       cmocka_unit_test(test_rate),
+        WITH_FOLDER(test_longest_sum), WITH_FOLDER(test_integers_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,7 +85,7 @@ static size_t same_seeds(const struct session *session, const uint64_t *seeds)
     return same;
 }
 
-/* What the operations' number tells, and no more than the spec says. */
+/* As the spec says, or else what the operations' number tells; never more than the inputs have. */
 static void test_reduction(void **state)
 {
     struct fixture *f = (struct fixture *)*state;
@@ -100,7 +100,7 @@ static void test_reduction(void **state)
     assert_int_equal(shape.reduction, 2);
     assert_int_equal(expr_parse(problem->arena, "1000000", &problem->reduction, &f->err), 0);
     assert_int_equal(shape_make(f->session, dims, &shape, &f->err), 0);
-    assert_int_equal(shape.reduction, told);
+    assert_true(shape.reduction >= told && shape.reduction <= shape.elements);
     problem->reduction = NULL;
 }
 
