@@ -225,6 +225,9 @@ class Reference:
             if "empty" in entry:
                 arguments.append(torch.empty(entry["empty"], dtype=getattr(torch, entry["torch"]), device=self.device))
                 continue
+            if "number" in entry:
+                arguments.append(float(entry["number"]))
+                continue
             if "input" not in entry:
                 arguments.append(tuple(entry["value"]) if entry.get("tuple") else entry["value"])
                 continue

@@ -284,6 +284,33 @@ def refuse_backward(module):
             )
 
 
+def take_by_position(module):
+    """forward's arguments that have a name alone can be given in their order, too."""
+    forward = getattr(module.Model, "forward", None)
+    try:
+        accepted = list(inspect.signature(forward).parameters.values())
+    except (TypeError, ValueError):
+        return
+    by_name = [p.name for p in accepted if p.kind == p.KEYWORD_ONLY]
+    before = [p for p in accepted if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if not by_name or not isinstance(module.Model, type) or any(p.kind == p.VAR_POSITIONAL for p in accepted):
+        return
+
+    class Model(module.Model):
+        def forward(self, *given):
+            count = len(before) - 1
+            return super().forward(*given[:count], **dict(zip(by_name, given[count:])))
+
+    kind, left = inspect.Parameter.POSITIONAL_OR_KEYWORD, []
+    for each in accepted:
+        if each.kind != each.VAR_KEYWORD:
+            open_ = each.default is each.empty and any(one.default is not one.empty for one in left)
+            left.append(each.replace(kind=kind, default=None) if open_ else each.replace(kind=kind))
+    Model.forward.__signature__ = inspect.Signature(left)
+    Model.__doc__, Model.__module__ = module.Model.__doc__, module.Model.__module__
+    module.Model = Model
+
+
 def complete(module, calls):
     module.problem_notes = []
     found = module.__dict__
@@ -301,8 +328,12 @@ def complete(module, calls):
     if "Model" not in found and not calls and "input_shapes" in found:
         calls.append({name: found[name] for name in ARGUMENTS if name in found})
     if "Model" in found:
+        if "get_inputs" not in found and isinstance(vars(module.Model).get("get_inputs"), (staticmethod, classmethod)):
+            module.get_inputs = module.Model.get_inputs
         if "get_inputs" not in found:
             complete_inputs(module)
+        module.problem_class = getattr(module.Model, "__name__", "Model")
+        take_by_position(module)
     elif len(calls) > 1:
         named = ", ".join(str(call.get("operation")) for call in calls)
         raise Refused("calls generate_kernel %d times (%.100s): expected once a file" % (len(calls), named))

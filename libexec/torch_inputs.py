@@ -28,6 +28,8 @@ ROUNDS = (
 )
 TRIED_MOST = 1 << 27
 COMPARED = 1 << 22  # elements at once
+PAIRS_LEAST = 6  # of equal numbers that chance would have brought: once in e^6 it brings none
+POSITIVE_MOST = 512  # a matrix's rows, whose eigenvalues are asked for
 
 
 def alike(results, others):
@@ -285,6 +287,29 @@ def is_sorted(values):
     return bool((values[1:] >= values[:-1]).all()) and bool(values[0] < values[-1])
 
 
+def is_distinct(values):
+    """Rows in which no whole number comes twice: an order, places to be written to."""
+    if values.is_floating_point() or values.dtype == torch.bool or not values.dim() or values.shape[-1] < 4:
+        return False
+    rows = values.reshape(-1, values.shape[-1]).sort(-1)[0]
+    return bool((rows[:, 1:] != rows[:, :-1]).all())
+
+
+def is_positive(values):
+    """Matrices that are symmetric and positive definite."""
+    if not values.is_floating_point() or values.dim() < 2 or values.shape[-1] != values.shape[-2] or values.shape[-1] < 2:
+        return False
+    wide = values.detach().double()
+    if wide.shape[-1] > POSITIVE_MOST or not torch.allclose(wide, wide.transpose(-1, -2), rtol=1e-4, atol=1e-5):
+        return False
+    return bool((torch.linalg.eigvalsh(wide) > 0).all())
+
+
+def is_levels(values):
+    """A float mask as numbers that stand for an infinity: they are no range."""
+    return values.is_floating_point() and float(values.abs().max()) >= 2**24
+
+
 class Draws:
     """A part of Described."""
 
@@ -307,6 +332,8 @@ class Draws:
             elif structure == "constant":
                 self.ranges[name] = parameter_range(low, high)
                 structure = "free"
+            elif self.has_condition(place, structure, again):
+                structure, self.ranges[name] = "own", (low, high)
             elif structure == "whole":
                 self.ranges[name] = (low, high)
                 whole.append(place)
@@ -319,11 +346,38 @@ class Draws:
         if owned:
             self.notes.append("always as get_inputs draws it: %s" % ", ".join(owned))
 
-    def drawn_again(self):
+    def has_condition(self, place, structure, again):
+        """What get_inputs gives each time and other numbers of its range would not: no number twice, positive definite,
+        a mask's levels. Definitions and kernels rest on it."""
+        both = [place["tensor"]] + ([] if again is None else [again[place["index"]]])
+        if structure == "whole":
+            return all(map(is_levels, both)) or self.is_order(place)
+        return again is not None and all(map(is_positive, both))
+
+    def is_order(self, place):
+        """No number twice in any row, drawing after drawing, though chance would have brought some."""
+        first = place["tensor"]
+        if not is_distinct(first):
+            return False
+        low, high = limits(first)
+        pairs = first.numel() * (first.shape[-1] - 1) / 2 / (high - low + 1)  # alike, in one drawing by chance
+        drawings, most, moves = 1, 8 if self.given_elements() <= 1 << 22 else 2, False
+        while drawings < most and (drawings < 2 or pairs * drawings < PAIRS_LEAST):
+            other = self.drawn_again(10 + drawings)
+            if other is None or not is_distinct(other[place["index"]]):
+                return False
+            moves = moves or not torch.equal(first.cpu(), other[place["index"]].cpu())
+            drawings += 1
+        return moves and pairs * drawings >= PAIRS_LEAST
+
+    def given_elements(self):
+        return sum(a.numel() for a in self.arguments if isinstance(a, torch.Tensor))
+
+    def drawn_again(self, seed=9):
         """What get_inputs gives under another seed; None: too much to be made twice, or some rows alone are known."""
-        if self.few or sum(a.numel() for a in self.arguments if isinstance(a, torch.Tensor)) > TRIED_MOST:
+        if self.few or self.given_elements() > TRIED_MOST:
             return None
-        return given_arguments(self.file, SEED + 9)
+        return given_arguments(self.file, SEED + seed)
 
     def masked(self, place, low, high):
         """With infinities: their places are kept, and where the rest is one number that, too."""

@@ -49,8 +49,8 @@ def plain(name, value):
         if not (each is None or isinstance(each, (bool, int, float, str))):
             what = "holds a" if numbers else "is a"
             raise Refused("argument %s %s %s, expected a tensor, a number, a truth, a text or None" % (name, what, type(each).__name__))
-        if isinstance(each, float) and not math.isfinite(each):
-            raise Refused("argument %s is not finite" % name)
+        if isinstance(each, float) and not math.isfinite(each) and numbers:
+            raise Refused("argument %s holds a number that is not finite" % name)
     return value
 
 
@@ -135,6 +135,8 @@ class Described(Parameters, Draws):
             else:
                 self.arguments[index] = value = plain(name, value)
                 entry = {"value": value, "tuple": True} if isinstance(value, tuple) else {"value": value}
+                if isinstance(value, float) and not math.isfinite(value):
+                    entry = {"number": str(value)}  # JSON has none
                 self.binding["arguments"].append(entry)
                 self.notes.append("%s is always %r" % (name, value))
         if not self.inputs:
@@ -339,6 +341,7 @@ class Described(Parameters, Draws):
         with calling():
             self.binding["returns"] = form_of(self.model(*arguments))
         self.binding["gradients"] = bool(GRADIENTS)
+        self.binding["class"] = getattr(module, "problem_class", "Model")
         self.binding["training"] = self.model.training
         self.state.restore()
         try:

@@ -5,6 +5,7 @@ this machine's memory is refused before anything is made.
 """
 
 import contextlib
+import inspect
 import math
 import os
 import sys
@@ -71,12 +72,33 @@ def on_meta():
         WithoutGpu.meta = False
 
 
+def by_position(model, given):
+    """What get_inputs gives by name, as {name: value} or as [[positional], {name: value}], in the order in which forward
+    takes it; all else as it is."""
+    positional, named = [], given
+    if isinstance(given, (list, tuple)) and len(given) == 2 and isinstance(given[0], (list, tuple)):
+        positional, named = list(given[0]), given[1]
+    if not isinstance(named, dict):
+        return given
+    try:
+        bound = inspect.signature(model.forward).bind(None, *positional, **named)
+    except (TypeError, ValueError, AttributeError) as fault:
+        if positional:
+            return given  # a list and a dict are its arguments
+        raise Refused("get_inputs returned a dict that forward cannot be called with: %s" % fault) from None
+    bound.apply_defaults()
+    taken = list(bound.arguments.items())[1:]
+    last = max([at for at, (name, _) in enumerate(taken) if name in named], default=-1)
+    return [value for _, value in taken[: max(last + 1, len(positional))]]
+
+
 def given_arguments(module, seed=SEED + 1):
     seed_all(seed)
     with WithoutGpu(module):
         arguments = module.get_inputs()
     if isinstance(arguments, torch.Tensor):
         arguments = [arguments]
+    arguments = by_position(module.Model, arguments)
     if not isinstance(arguments, (tuple, list)):
         raise Refused("get_inputs returned a %s, expected a list" % type(arguments).__name__)
     for index, value in enumerate(arguments):

@@ -5,6 +5,7 @@ A kernel knows its inputs alone, so that all of these have to be inputs of the p
 puts it back before a call, and lets it be set. Used by torch_problem.py and reference_torch.py.
 """
 
+import functools
 import os
 import random
 import sys
@@ -105,6 +106,8 @@ class Search:
                 self.look_module(path, value)
         elif plain:
             self.look_container(path, value, put, depth)
+        elif isinstance(value, functools.partial):
+            self.look_partial(path, value, put, depth)
         elif isinstance(value, types.FunctionType) and value.__module__ in self.own:
             self.look_function(path, value, depth)
         elif isinstance(value, type) and value.__module__ in self.own:
@@ -133,6 +136,19 @@ class Search:
             self.look(path, function.__defaults__, lambda new: setattr(function, "__defaults__", new), depth + 1)
         if function.__kwdefaults__:
             self.look(path, function.__kwdefaults__, None, depth + 1)
+
+    def look_partial(self, path, value, put, depth):
+        """It is made anew with each tensor that is set, from what its holder has by then."""
+        now = {"args": value.args, "keywords": dict(value.keywords)}
+
+        def again(part, new):
+            now[part] = new
+            put(functools.partial(value.func, *now["args"], **now["keywords"]))
+
+        self.look(path, value.args, lambda new: again("args", new), depth + 1)
+        for key, item in now["keywords"].items():
+            self.look(join(path, key), item, lambda new, k=key: again("keywords", {**now["keywords"], k: new}), depth + 1)
+        self.look(path, value.func, None, depth + 1)
 
     def look_module(self, path, module):
         """A module that is a global: its tensors by their own names."""

@@ -1,6 +1,8 @@
 """A drop-in for the module of reference.py: the same constructor, parameters and buffers, so that a
 state_dict of one loads into the other; forward() is the kernel. See README.md for when it is not."""
 
+import inspect
+import math
 import warnings
 
 import torch
@@ -13,21 +15,27 @@ BINDING = kernel.shapes.plan["binding"]
 KEPT = dict.fromkeys(("int64", "bool", "int8", "uint8", "int16"), torch.int32)  # as kernels are given them
 
 
+def constant(value):
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
 def told(reason, said=set()):
     if reason not in said:
         said.add(reason)
         warnings.warn("the original module runs, not the kernel: " + reason, stacklevel=4)
 
 
-class ModelNew(reference.Model):
-    def obstacle(self, arguments, more):
+class ModelNew(getattr(reference, BINDING.get("class", "Model"))):
+    def obstacle(self, arguments):
         """Why the kernel cannot take this call; None: it can."""
-        if more or len(arguments) != len(BINDING["arguments"]):
+        if arguments is None or len(arguments) != len(BINDING["arguments"]):
             return "other arguments than get_inputs gives"
         grad = torch.is_grad_enabled()
         for value, entry in zip(arguments, BINDING["arguments"]):
             if "input" not in entry:
-                if isinstance(value, torch.Tensor) or (list(value) if isinstance(value, tuple) else value) != entry["value"]:
+                if isinstance(value, torch.Tensor) or constant(value) != entry.get("number", entry.get("value")):
                     return "a constant argument differs from get_inputs'"
             elif not isinstance(value, torch.Tensor) or not value.is_cuda:
                 return "an input is no CUDA tensor"
@@ -41,6 +49,15 @@ class ModelNew(reference.Model):
             return "it was made for %s mode" % ("training" if BINDING["training"] else "evaluation")
         return None
 
+    def in_order(self, arguments, more):
+        """What is given by name, in the order in which forward takes it; None: it takes something else."""
+        try:
+            bound = inspect.signature(super().forward).bind(*arguments, **more)
+        except TypeError:
+            return None
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())[: len(BINDING["arguments"])]
+
     def tensors(self, arguments):
         given = [a for a, entry in zip(arguments, BINDING["arguments"]) if "input" in entry]
         for entry in BINDING["parameters"]:
@@ -50,10 +67,11 @@ class ModelNew(reference.Model):
 
     @torch.compiler.disable
     def forward(self, *arguments, **more):
-        reason = self.obstacle(arguments, more)
+        ordered = self.in_order(arguments, more) if more else arguments
+        reason = self.obstacle(ordered)
         if reason is None:
             try:
-                outputs = kernel(*self.tensors(arguments))
+                outputs = kernel(*self.tensors(ordered))
             except (ValueError, TypeError, UnfitError) as fault:  # not for this shape, or device
                 reason = str(fault)
         if reason is not None:

@@ -4,6 +4,7 @@ in 64 calls of the kernel as it was loaded once, on inputs that change from call
 
 import copy
 import importlib
+import inspect
 import os
 import sys
 
@@ -13,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 package = importlib.import_module(os.path.basename(HERE))
 reference = package.reference
+original = package.ModelNew.__bases__[0]
 BINDING = package.BINDING
 failed = []
 
@@ -29,11 +31,23 @@ def strict():
     torch.backends.cudnn.allow_tf32 = False
 
 
+def bound(function, given, *own):
+    """How get_init_inputs' or get_inputs' result calls a function: a list, {name: value}, or [[positional], {name: value}]."""
+    named = given if isinstance(given, dict) else {}
+    positional = [] if named else list(given)
+    if len(positional) == 2 and isinstance(positional[0], (list, tuple)) and isinstance(positional[1], dict):
+        try:
+            return inspect.signature(function).bind(*own, *positional[0], **positional[1])
+        except TypeError:
+            pass  # a list and a dict are its arguments
+    return inspect.signature(function).bind(*own, *positional, **named)
+
+
 def made(kind, seed):
     torch.manual_seed(seed)
-    arguments = getattr(reference, "get_init_inputs", list)() or []
+    given = bound(original, getattr(reference, "get_init_inputs", list)() or [])
     torch.manual_seed(seed)
-    return (kind(**arguments) if isinstance(arguments, dict) else kind(*arguments)).cuda()
+    return kind(*given.args, **given.kwargs).cuda()
 
 
 def drawn(seed):
@@ -41,7 +55,9 @@ def drawn(seed):
     torch.manual_seed(seed)
     plan = package.kernel.shapes.plan
     ranges = {tensor["name"]: tensor.get("range") for tensor in plan["inputs"]}
-    arguments = list(reference.get_inputs())
+    given = bound(original.forward, reference.get_inputs(), None)
+    given.apply_defaults()
+    arguments = list(given.arguments.values())[1 : 1 + len(BINDING["arguments"])]
     for i, (value, entry) in enumerate(zip(arguments, BINDING["arguments"])):
         if "input" not in entry:
             continue
@@ -52,9 +68,16 @@ def drawn(seed):
     return arguments
 
 
+def call(model, arguments):
+    accepted = inspect.signature(original.forward).parameters.values()
+    named = [p.name for p in accepted if p.kind == p.KEYWORD_ONLY]
+    count = len(arguments) - len(named)
+    return model(*arguments[:count], **dict(zip(named, arguments[count:])))
+
+
 def called(model, arguments):
     with torch.enable_grad() if BINDING.get("gradients") else torch.no_grad():
-        returned = model(*[a.clone() if isinstance(a, torch.Tensor) else a for a in arguments])
+        returned = call(model, [a.clone() if isinstance(a, torch.Tensor) else a for a in arguments])
     return tensors_of(returned)
 
 
@@ -128,7 +151,7 @@ def milliseconds(model, arguments):
         for turn in range(23):
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             begin.record()
-            model(*arguments)
+            call(model, arguments)
             end.record()
             torch.cuda.synchronize()
             times += [begin.elapsed_time(end)] if turn >= 3 else []
@@ -140,7 +163,7 @@ def main():
         print("skipped: no CUDA device")
         return 77
     strict()
-    model, new = made(reference.Model, 1), made(package.ModelNew, 2)
+    model, new = made(original, 1), made(package.ModelNew, 2)
     new.load_state_dict(model.state_dict())
     say(True, "a state_dict of the original loads")
     for seed in (11, 12, 13):

@@ -147,6 +147,39 @@ echo 'non_finite = "reference"' >>"$work/clip.py"
 "$twagent" eval "$work/clip.py" "$work/clip.c" --time-budget 1ms --no-profile >"$work/out" 2>&1; [ $? -eq 1 ] && grep -q 'expected nan' "$work/out"
 say $? "and is refused where the file asks: $(cat "$work/out")"
 
+# A quarter of a GiB each way, by all cores: the worker outlives it, and says a verdict.
+write large 'pass' 'return torch.relu(x)' 'torch.rand(4096, 16384)'
+sed 's/^{$/&\n#pragma omp parallel for/' >"$work/large.c" <<'C'
+void kernel(const float *x, float *out, int64_t B)
+{
+    for (int64_t i = 0; i < B * 16384; i++)
+        out[i] = x[i] > 0 ? x[i] : 0;
+}
+C
+"$twagent" eval "$work/large.py" "$work/large.c" --until check >"$work/out" 2>&1; grep -q 'passed every check before the timing' "$work/out"
+say $? "a large module with a kernel of threads: $(cat "$work/out")"
+
+# Inputs by name, in another order, and one whose places are never the same twice: a kernel may write them in any order.
+cat >"$work/named.py" <<'PY'
+import torch
+class Model(torch.nn.Module):
+    def forward(self, *, x, at, fill):
+        out = torch.full_like(x, fill)
+        out[at] = x
+        return out
+def get_inputs():
+    return {"at": torch.randperm(64), "fill": float("-inf"), "x": torch.randn(64, 8)}
+PY
+cat >"$work/named.c" <<'C'
+void kernel(const float *x, const int32_t *at, float *out)
+{
+    for (int64_t i = 63; i >= 0; i--)
+        for (int64_t j = 0; j < 8; j++)
+            out[at[i] * 8 + j] = x[i * 8 + j];
+}
+C
+"$twagent" eval "$work/named.py" "$work/named.c" --time-budget 1ms --no-profile >"$work/out" 2>&1; say $? "inputs by name, in any order: $(cat "$work/out")"
+
 # Files in other forms: a function with shapes, as generate_kernel is called; ModelNew without get_inputs.
 cat >"$work/function.py" <<'PY'
 from yolokernelgen import generate_kernel

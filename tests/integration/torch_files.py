@@ -98,6 +98,10 @@ assert any("without effect on the outputs: n.running_mean" in note for note in t
 write("beside.py", "import torch\nHIDDEN = torch.randn(8)\ndef act(x): return torch.relu(x) * HIDDEN\n")
 inputs_are("a tensor of a file beside it", "x HIDDEN", module("pass", "return act(x)", X, before="from beside import act\n"))
 
+inputs_are("a partial function's", "x f_0 g_weight", module(
+    "self.f = functools.partial(torch.mul, torch.randn(8)); self.g = functools.partial(F.linear, weight=torch.randn(8, 8))",
+    "return self.g(self.f(x))", X, before="import functools\n"))
+
 refused("numbers that __init__ draws", "is no tensor of it: s is 0.", module("self.s = torch.rand(1).item()", "return x * self.s", X))
 refused("numbers of Python's generator", "is no tensor of it: s is 0.", module("import random\nself.s = random.random()", "return x * self.s", X))
 refused("numbers that numpy draws", "is no tensor of it: s is [", module("import numpy\nself.s = numpy.random.rand(8)", "return x * torch.tensor(self.s).float()", X))
@@ -128,6 +132,19 @@ draws("pointers that ascend", {"at": "own", "of": "whole"}, module(
     "torch.randn(32, 8), torch.tensor([0, 3, 4, 9, 16]), torch.randint(0, 32, (16,))", "x, at, of"))
 draws("bounds that ascend", {"b": "own"}, module("pass", "return torch.bucketize(x, b) + x", "torch.randn(32, 8), torch.randn(16).sort()[0]", "x, b"))
 draws("positions may be any", {"at": "whole"}, module("pass", "return x[at]", "torch.randn(32, 8), torch.arange(32)", "x, at"))
+WRITTEN = "out = torch.zeros_like(x)\nout[i] = x\nreturn out"
+draws("an order", {"i": "own"}, module("pass", WRITTEN, "torch.randn(64, 8), torch.randperm(64)", "x, i"))
+draws("an order of each row", {"i": "own"}, module("pass", "return torch.zeros_like(x).scatter(1, i, x)", X + ", torch.rand(64, 8).argsort(1)", "x, i"))
+draws("a few places, none twice", {"i": "own"}, module(
+    "pass", "out = c.clone()\nout[i] = x\nreturn out", "torch.randn(16, 8), torch.randn(128, 8), torch.randperm(128)[:16]", "x, c, i"))
+draws("places that chance keeps apart", {"i": "whole"}, module("pass", "return x[i]", "torch.randn(4096, 8), torch.randint(0, 4096, (12,))", "x, i"))
+draws("places that the file names", {"i": "whole"}, module("pass", "return x[i]", X + ", torch.tensor([3, 1, 0, 2, 5])", "x, i"))
+draws("a positive definite matrix that is inverted", {"a": "own"}, module(
+    "pass", "return torch.linalg.solve(a, b)", "(lambda m: m @ m.T + 8 * torch.eye(8))(torch.randn(8, 8)), torch.randn(8, 4)", "a, b"))
+draws("one that is not", {"a": "symmetric"}, module(
+    "pass", "return a @ b", "(lambda m: m + m.T)(torch.randn(8, 8)), torch.randn(8, 4)", "a, b"))
+for level in ("-1e9", "torch.finfo(torch.float32).min"):
+    draws("a mask of " + level, {"m": "own"}, module("pass", "return torch.softmax(x + m, -1)", "torch.randn(8, 8), torch.zeros(8, 8).masked_fill(torch.rand(8, 8) > 0.5, %s)" % level, "x, m"))
 told = draws("labels", {"t": "whole"}, module("pass", "return F.cross_entropy(x, t)", "torch.randn(32, 8), torch.randint(0, 8, (32,))", "x, t"))
 expect("a loss is a number", [], json.loads(told["spec"])["outputs"]["out"]["shape"])
 
@@ -165,6 +182,7 @@ SCALE = "class %s(nn.Module):\n    def __init__(self, dim, eps=1e-5):\n        s
     "    def forward(self, x):\n        return self.g * x / x.norm(dim=-1, keepdim=True).clamp(min=self.eps)\n"
 BOOK = BODY + "def get_init_inputs():\n    return [[], {'dim': 4}]\n"
 inputs_are("a class of any name", "x g", HEAD + SCALE % "ScaleNorm" + BOOK)
+expect("which is", "ScaleNorm", describe(HEAD + SCALE % "ScaleNorm" + BOOK)["binding"]["class"])
 inputs_are("named arguments", "x g", HEAD + SCALE % "Model" + BOOK)
 PART = "class Part(nn.Module):\n    def forward(self, x):\n        return x * 2\n"
 WHOLE = "class Whole(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.p = Part()\n    def forward(self, x):\n        return self.p(x) + 1\n"
@@ -176,6 +194,23 @@ PLAIN = module("pass", "return torch.relu(x)", X)
 refused("a backward file", "it asks for a backward pass (Own.backward_fn)", HEAD + "class Own(torch.autograd.Function):\n    backward_fn = None\n" + PART.replace("Part", "Model") + BODY)
 told = describe(module("pass", "return F.relu(x) * scale", X + ", 0.5", "x, scale"))
 expect("a number stays one", {"value": 0.5}, told["binding"]["arguments"][1])
+told = describe(module("pass", "return torch.softmax(x.masked_fill(m, v), -1)", X + ", torch.rand(64, 8) > 0.5, float('-inf')", "x, m, v"))
+expect("and one that is not finite", {"number": "-inf"}, told["binding"]["arguments"][2])
+GIVEN = "def get_inputs():\n    return %s\n"
+BY_NAME = "x=torch.randn(64, 8), y=torch.ones(64, 8)"
+for what, arguments, given in (
+    ("named inputs", "x, y", "dict(%s)" % BY_NAME),
+    ("in another order", "x, y", "dict(y=torch.ones(64, 8), x=torch.randn(64, 8))"),
+    ("a list and names", "x, y", "[[torch.randn(64, 8)], dict(y=torch.ones(64, 8))]"),
+    ("arguments that have names alone", "*, x, y", "dict(%s)" % BY_NAME),
+    ("and in a list", "*, x, y", "[torch.randn(64, 8), torch.ones(64, 8)]"),
+    ("one that is left out", "x, scale=2.0, *, y", "dict(%s)" % BY_NAME),
+):
+    told = describe(HEAD + CLASS % ("        pass", arguments, "        return x - y") + GIVEN % given)
+    expect(what, "x y", names(told))
+    expect(what + ", which is which", [0.5, 1.5], json.loads(told["spec"])["inputs"]["y"]["range"])
+refused("other names", "cannot be called with: missing a required argument: 'y'", HEAD + CLASS % ("        pass", "x, y", "        return x - y") + GIVEN % "dict(x=torch.randn(64, 8), z=0)")
+inputs_are("a get_inputs of the class", "x", HEAD + CLASS % ("        pass", "x", "        return x * 2") + "    @staticmethod\n    def get_inputs():\n        return [torch.randn(64, 8)]\n")
 told = describe(module("pass", "return x + e.sum()", X + ", torch.empty(0, 4)", "x, e"))
 expect("a tensor without elements", {"empty": [0, 4], "torch": "float32"}, told["binding"]["arguments"][1])
 refused("an output without elements", "output out has no elements", module("pass", "return x[:0]", X))

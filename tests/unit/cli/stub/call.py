@@ -57,6 +57,9 @@ else:
     x = torch.Tensor((15,), torch.float32, values)
     out, none = model(x, 0.5)
     assert none is None and out.shape == (15,) and list(out.cells) == expected, list(out.cells)
+    for named in ({"scale": 0.5, "x": x}, {"x": x, "scale": 0.5}):
+        assert list(model(**named)[0].cells) == expected
+    assert list(model(x, scale=0.5)[0].cells) == expected
     assert model.called == 0
     import warnings
 
