@@ -172,6 +172,26 @@ expect 2 'has no spec.yaml' eval "$work/empty" "$work/bad.c"
 cd "$work" || exit 1
 expect 2 '--cores: core 4095 is not ours' eval matmul "$work/bad.c" --cores 4095
 
+# --- an own operation that nothing ships for, without a model: what is printed can be copied and run
+mkdir "$work/own"
+printf 'name: own\ndims: {M: 64, N: 32}\ninputs:\n  x: {shape: [M, N], dtype: float32}\noutputs:\n  y: {shape: [M, N], dtype: float32}\nreference: ref.py\n' >"$work/own/spec.yaml"
+printf 'import numpy\ndef reference(x):\n    return numpy.cumsum(numpy.abs(x), 1) / 3\n' >"$work/own/ref.py"
+if "$twagent" problem check "$work/own" 2>&1 | grep -q ': fit$'; then
+    expect 2 'nothing to begin a search with' run "$work/own"
+    printf '%s\n' "$out" >"$work/told"
+    copied() { # WORDS OF A COMMAND: as it was printed
+        line=$(grep "^  $1" "$work/told") || line='echo not printed'
+        out=$(cd "$work" && PATH=$(dirname "$twagent"):$PATH TWAGENT_STORE=$work/own.store && eval "$line" 2>&1)
+    }
+    (cd "$work" && bash -c "$(sed -n '/^cat >first.c/,/^END$/p' "$work/told")")
+    copied 'twagent eval'
+    [[ $out == *'rejected at '* ]]; say $? "the first kernel is evaluated: $out"
+    copied 'mkdir -p'
+    [[ $out == *'no kernel was found'* && $out == *'1 evaluated'* ]]; say $? "and searched from: $out"
+else
+    printf '\t0 - cli: no numpy here: what is printed for an own operation was not run (Skipped)\n'
+fi
+
 # --- without a compiler: said before anything is searched, and no run is left behind
 without_compiler() {
     unshare --mount --map-root-user sh -c 'for c in gcc clang; do for d in /usr/bin /usr/local/bin; do

@@ -114,11 +114,12 @@ static void print_next(const struct settings *settings, const char *name,
     if (settings->search.language != NULL)
         snprintf(option + strlen(option), sizeof option - strlen(option), " --language %s",
                  settings->search.language);
-    printf("\nfirst%s, which compiles and is not right yet:\n\n%s\nnext\n", suffix,
-           buf_text(&text));
-    printf("  twagent eval %s first%s%s     until it is a kernel\n"
-           "  mkdir -p %s && cp first%s %s/     then twagent run %s%s searches from there\n"
-           "  twagent run %s%s --model NAME     asks a model for the first kernel as well\n",
+    printf(
+        "\nfirst%s, which compiles and is not right yet:\n\ncat >first%s <<'END'\n%sEND\n\nnext\n",
+        suffix, suffix, buf_text(&text));
+    printf("  twagent eval %s first%s%s     # until it is a kernel\n"
+           "  mkdir -p %s && cp first%s %s/ && twagent run %s%s     # searches from there\n"
+           "  twagent run %s%s --model NAME     # asks a model for the first kernel as well\n",
            name, suffix, option, folder, suffix, folder, name, option, name, option);
 }
 
