@@ -193,6 +193,11 @@ def work(how, text, entry=None):
             assert server.tool("show", id=answer["candidate"])["candidate"]["id"] == answer["candidate"]
             assert answer["parent"]["candidate"] != answer["candidate"] and answer["parent"]["time_ns"] > 0, answer
             assert "roof" in answer["profile"], answer
+            looked = server.tool("evaluate", sources=[HEAD % "look" + body for body in bodies], until="check")
+            looked = {key[0]: each for key, each in looked.items() if key.endswith(" kernel.c")}
+            assert list(looked) == ["1", "2", "3"] and all("verdict" in each for each in looked.values()), looked
+            beside = server.tool("evaluate", source=HEAD % "look" + bodies[1], against=answer["candidate"])
+            assert "verdict" in beside and "candidate" not in beside, beside
             again = server.tool("evaluate", source=HEAD % (tag + "0") + bodies[0])
             assert [again[key] for key in ("candidate", "evaluations_left")] == [answer["candidate"], 4], again
         if i == 0 and how == "quits":

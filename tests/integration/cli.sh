@@ -192,6 +192,22 @@ else
     printf '\t0 - cli: no numpy here: what is printed for an own operation was not run (Skipped)\n'
 fi
 
+# --- a coding agent that works on a candidate looks at its sources by itself, as the run does
+agent=$work/agents/r1-c1
+mkdir -p "$agent/.twagent" && printf '%s\n' matmul@M=64,N=48,K=32 --backend=cpu >"$agent/.twagent/eval"
+cp "$root/problems/matmul/baselines/naive.c" "$agent/right.c"
+sed 's/+=/-=/' "$agent/right.c" >"$agent/wrong.c"
+export TWAGENT_ATTEMPT=$agent
+expect 0 'compiles; not checked, as asked' attempt evaluate --until=compile "$agent/right.c"
+expect 1 '2 wrong.c' attempt evaluate "$agent/right.c" "$agent/wrong.c" --until check
+[[ $out == *'passed every check'*'rejected at check'* ]]; say $? "each has its own: $out"
+expect 0 'speed-up ' attempt evaluate "$agent/right.c" --against "$root/problems/matmul/starts/cpu/direct.c" --time-budget=1ms --no-profile
+expect 2 'usage: twagent attempt' attempt submit "$agent/right.c" --until=check
+expect 2 'usage: twagent attempt' attempt evaluate --until=check
+expect 2 '"parse"' attempt evaluate --until=parse "$agent/right.c"
+expect 3 'no attempt goes on' attempt evaluate "$agent/right.c"
+unset TWAGENT_ATTEMPT
+
 # --- without a compiler: said before anything is searched, and no run is left behind
 without_compiler() {
     unshare --mount --map-root-user sh -c 'for c in gcc clang; do for d in /usr/bin /usr/local/bin; do

@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Words for `twagent eval`, a line each: the problem, then options. */
+#define WORKPLACE_EVAL ".twagent/eval"
+
 enum { WORKPLACE_SOURCE_MOST = 1 << 20, WORKPLACE_REQUESTS_MOST = 8, WORKPLACE_NAME = 48 };
 
 struct workplace; /* opaque. One thread at a time */

@@ -1,8 +1,10 @@
 /* cli/mcp/children: what `twagent mcp` and coding agents start this program as. Main thread. */
 #pragma once
 
-/* `twagent attempt evaluate|submit FILE`: a coding agent that works on a run's candidate
- * (agents/workplace) has a source evaluated there. Prints the answer, one JSON object. */
+/* `twagent attempt evaluate FILE...`, `attempt submit FILE`: a coding agent that works on a run's
+ * candidate (agents/workplace) has sources evaluated there. Prints the answer, one JSON object.
+ * With
+ * `--until=STAGE` or `--against=FILE|ID` it is `twagent eval` on the run's problem. */
 int attempt_main(int argc, char **argv);
 /* `twagent acp [--boxed] PROGRAM ARGUMENT...`: a coding agent that speaks the Agent Client
  * Protocol, asked once: the task on stdin, what it said and cost on stdout. */

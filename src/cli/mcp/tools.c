@@ -213,13 +213,14 @@ const struct agent_tool agent_tools[] = {
     {"evaluate",
      "Compiles a candidate, checks it against the definition on secret inputs in a sandbox, times "
      "it in turns with the baseline, and profiles it, on the run's own cores. It counts against "
-     "your budget (evaluations_left). Believe `evaluation.finding` before `evaluation.speedup`.",
+     "your budget (evaluations_left); with until or against it does not, and is told to you alone. "
+     "Believe `evaluation.finding` before `evaluation.speedup`.",
      {"attempt", "evaluate"},
-     "kernel",
-     "",
+     "kernels",
+     "until against",
      NULL,
      TOOL_ATTEMPT,
-     0,
+     COMMAND_EVAL,
      SEARCH_S},
     {"submit",
      "Names the kernel that you end with. One that was not evaluated yet is evaluated first. Then "

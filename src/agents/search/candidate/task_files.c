@@ -69,10 +69,27 @@ static int write_sources(const struct search *search, const struct attempt *pare
                            search->context.reference, err);
 }
 
+/* How the agent looks at a source by itself: as the run does, but for what verdicts are for. */
+static int write_eval(const struct search *search, const char *folder, struct err *err)
+{
+    const struct search_options *o = &search->options;
+    BUF_LOCAL(text, 1 << 16);
+    buf_addf(&text, "%s\n--backend=%s\n", o->problem, o->backend);
+    if (o->python)
+        buf_addf(&text, "--python=%s\n", o->python);
+    if (o->baseline)
+        buf_addf(&text, "--baseline=%s\n", o->baseline);
+    if (o->unfit)
+        buf_add_text(&text, "--unfit\n");
+    if (o->unconfined)
+        buf_add_text(&text, "--unconfined\n");
+    return workplace_write(folder, WORKPLACE_EVAL, buf_text(&text), err);
+}
+
 int task_files_write(const struct search *search, const struct attempt *parent, const char *folder,
                      uint64_t limit_ms, struct err *err)
 {
-    if (write_sources(search, parent, folder, err) != 0 ||
+    if (write_sources(search, parent, folder, err) != 0 || write_eval(search, folder, err) != 0 ||
         write_servers(folder, ".mcp.json", 0, err) != 0 ||
         write_servers(folder, ".gemini/settings.json", limit_ms, err) != 0)
         return -1;
