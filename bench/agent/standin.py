@@ -99,7 +99,7 @@ def ideas(text):
                                  "parent": (re.findall(r"r1-c\d+", text) or [""])[0]} for i in range(count)]}))
 
 
-def acp():
+def acp(how):
     """The other side of the Agent Client Protocol: one session, one prompt, and questions on the way."""
     def send(**message):
         sys.__stdout__.write(json.dumps(dict(message, jsonrpc="2.0")) + "\n")
@@ -128,6 +128,9 @@ def acp():
             send(id=message["id"], result={"protocolVersion": 1, "agentCapabilities": {}, "authMethods": []})
         elif method == "session/new":
             assert params["cwd"] == os.getcwd(), params
+            if how == "signed-out":
+                send(id=message["id"], error={"code": -32000, "message": "Authentication required", "data": {"details": "no key"}})
+                continue
             servers = params["mcpServers"]
             send(id=message["id"], result={"sessionId": "s1"})
         elif method == "session/prompt":
@@ -225,9 +228,9 @@ def work(how, text, entry=None):
 
 def main():
     how = sys.argv[1] if len(sys.argv) > 1 else "well"
-    if how == "acp":
-        acp()
-    if how in ("acp", "mute"):
+    if how in ("acp", "signed-out"):
+        acp(how)
+    if how in ("acp", "signed-out", "mute"):
         return
     text = sys.stdin.read()
     if "TWAGENT_ATTEMPT" not in os.environ:

@@ -161,6 +161,9 @@ def spoken(place):
         place.check(spent == 2 * 30000, "%s: at its own word, an idea and an attempt: %d" % (name, spent))
         nothing_stays(place, name)
     code, said = place.run("mute", "mute", "    prices: {call: 0.05}\n    acp: true\n")
+    code, out = place.run("signed-out", "signed-out", "    prices: {call: 0.05}\n    acp: true\n")
+    place.check("refused: Authentication required: no key: start it by hand once, and sign in there" in out and place.stays() == [],
+                "one that is not signed in says so: %s" % out)
     place.check("the agent ended before its answer" in said and place.stays() == [], "one that says nothing has failed: %s" % said)
 
 

@@ -207,6 +207,20 @@ static int take_request(struct acp *acp, const struct value *message, const char
     return say(acp, &line, err);
 }
 
+/* Many say "Internal error", and what it was in `data`. */
+static int refused(const struct value *error, struct err *err)
+{
+    enum { AUTH_REQUIRED = -32000 };
+    const struct value *data = value_get(error, "data");
+    const char *more =
+        data && data->kind == VALUE_TEXT ? data->text : value_text(data, "details", "");
+    return err_set(err, ERR_CHILD, "the agent refused: %.300s%s%.200s%s",
+                   value_text(error, "message", "no reason"), *more ? ": " : "", more,
+                   value_int(error, "code", 0) == AUTH_REQUIRED
+                       ? ": start it by hand once, and sign in there"
+                       : "");
+}
+
 static int take_answer(struct acp *acp, const struct value *message, struct err *err)
 {
     const struct value *failed = value_get(message, "error"),
@@ -214,8 +228,7 @@ static int take_answer(struct acp *acp, const struct value *message, struct err 
     if (value_int(message, "id", -1) != acp->step)
         return 0;
     if (failed || !result)
-        return err_set(err, ERR_CHILD, "the agent refused: %.300s",
-                       value_text(failed, "message", "no reason"));
+        return refused(failed, err);
     if (acp->step == INITIALIZE && value_int(result, "protocolVersion", 0) != 1)
         return err_set(err, ERR_CHILD, "the agent speaks another version of ACP than 1");
     if (acp->step == NEW_SESSION) {
