@@ -1,6 +1,7 @@
 /* What is kept of compiles on disk: what hits, what misses, and that nothing depends on it. */
 #include "kit.h"
 
+#include "base/kept.h"
 #include "base/mem.h"
 #include "eval/cuda/compile/cubin_cache.h"
 #include "process/sandbox.h"
@@ -311,7 +312,7 @@ static void test_bound(void **state)
     open_fixture(&fixture);
     keep(&fixture, "x");
     only_file(&fixture, first);
-    for (int i = 0; i < CUBIN_SHELF_FILES; i++)
+    for (int i = 0; i < KEPT_SHELF_FILES; i++)
         put_beside(first, i, 100 + i);
     assert_int_equal(utimensat(AT_FDCWD, first, old, 0), 0);
     assert_true(answers(&fixture, "x")); /* used now */
@@ -326,7 +327,7 @@ static void test_bound(void **state)
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
         count += entry->d_name[0] != '.';
     closedir(folder);
-    assert_int_equal(count, CUBIN_SHELF_FILES);
+    assert_int_equal(count, KEPT_SHELF_FILES);
     snprintf(path, sizeof path, "%s/00000", shelf);
     assert_false(file_exists(path));
     snprintf(path, sizeof path, "%s/00200", shelf);
@@ -359,17 +360,17 @@ static void test_bytes(void **state)
         strrchr(left, '/')[1] = i;
         strrchr(left, '/')[2] = '\0';
         assert_true((fd = open(left, O_WRONLY | O_CREAT, 0600)) >= 0);
-        assert_int_equal(ftruncate(fd, CUBIN_SHELF_BYTES / 2), 0);
+        assert_int_equal(ftruncate(fd, KEPT_SHELF_BYTES / 2), 0);
         assert_int_equal(futimens(fd, old), 0);
         close(fd);
     }
     keep(&fixture, "x");
     assert_true(count_files(&fixture, &bytes, path) == 2);
-    assert_true(bytes <= CUBIN_SHELF_BYTES);
+    assert_true(bytes <= KEPT_SHELF_BYTES);
     assert_true(answers(&fixture, "x"));
     number_unit(&fixture, 1);
     set_text(fixture.job.log, "{\"a\":1}");
-    assert_int_equal(ftruncate(fixture.job.cubin, CUBIN_FILE_BYTES - 100), 0);
+    assert_int_equal(ftruncate(fixture.job.cubin, KEPT_FILE_BYTES - 100), 0);
     cubin_cache_keep(&fixture.job);
     assert_false(answers(&fixture, ""));
     close_fixture(&fixture);

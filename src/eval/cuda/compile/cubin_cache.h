@@ -1,22 +1,13 @@
 /* eval/cuda/compile/cubin_cache: what other processes compiled: $XDG_CACHE_HOME/twagent/cubins, or
- * that of
- * ~/.cache; 0700, one file a compile that ended well. Trusted processes alone touch it: the worker,
- * which says where it is, and the process of a compile, which has no file of it open while a
- * confined child of its, or of the server, reads a source. What is amiss in it is a miss, and
- * whatever fails here fails nothing. Any thread.
+ * that of ~/.cache (base/kept), one file a compile that ended well. Trusted processes alone touch
+ * it: the worker, which says where it is, and the process of a compile, which has no file of it
+ * open while a confined child of its, or of the server, reads a source. Any thread.
  *
  * The whole of what a compile follows from stands in its file and is compared, the unit's text too:
  * nobody can write two sources of which one is answered with the other's cubin. */
 #pragma once
 
 #include "eval/cuda/compile/job.h"
-
-enum { /* 4096 files and 512 MiB in all; those that nobody asked for longest go first */
-       CUBIN_SHELVES = 16,
-       CUBIN_SHELF_FILES = 256,
-       CUBIN_SHELF_BYTES = 32 << 20,
-       CUBIN_FILE_BYTES = 16 << 20 /* larger ones are not kept */
-};
 
 /* Where it is; NULL: there is no place for it, or $TWAGENT_CUDA_CACHE is "0". */
 const char *cubin_cache_folder(struct arena *arena);
