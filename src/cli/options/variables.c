@@ -19,7 +19,7 @@ const struct variable variables[] = {
     {"CUDA_HOME", "the CUDA toolkit, if not /usr/local/cuda"},
     {"CUDA_PATH", "the same, where CUDA_HOME is not set"},
     {"CUDA_VISIBLE_DEVICES", "which GPUs there are to be used"},
-    {"XDG_CACHE_HOME", "what may be deleted: cubins, ceilings, fit problems; else ~/.cache"},
+    {"XDG_CACHE_HOME", "what may be deleted: cubins, builds, ceilings, fits; else ~/.cache"},
     {"XDG_CONFIG_HOME", "config.yaml and models.yaml in its folder twagent; else ~/.config"},
     {"XDG_STATE_HOME", "the store in its folder twagent; else ~/.local/state"},
 };

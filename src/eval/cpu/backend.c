@@ -1,3 +1,4 @@
+#include "eval/cpu/built.h"
 #include "eval/cpu/compile.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/private.h"
@@ -71,5 +72,6 @@ const struct backend backend_cpu = {
     .cachegrind = cpu_cachegrind,
     .emitter = &emitter_cpu,
     .runner = cpu_runner_main,
+    .compiler = built_main,
     .findings = findings,
 };

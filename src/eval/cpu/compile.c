@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "eval/backend/build.h"
 #include "eval/cpu/artifact.h"
+#include "eval/cpu/built.h"
 #include "eval/cpu/source.h"
 #include "eval/cpu/target.h"
 #include "process/sandbox.h"
@@ -169,6 +170,19 @@ static void add_compiler(struct command *command, const struct source *source, b
     add(command, unit);
 }
 
+/* Before the sandbox: who looks for what another build has made. What a build leaves beside its
+ * artifact is not kept. */
+static void add_built(struct command *command, const struct flavour *flavour, const char *artifact,
+                      const char *unit, const char *harness)
+{
+    const char *kept = built_folder(command->arena);
+    if (kept == NULL || flavour->log)
+        return;
+    add_list(command, (const char *const[]){file_program_path(), "cpu-compile", kept, artifact,
+                                            unit, flavour->program ? harness : "--",
+                                            flavour->program ? "--" : NULL, NULL});
+}
+
 static void add_sandbox(struct command *command, const char *driver, const char *folder,
                         const char *log)
 {
@@ -234,6 +248,7 @@ static int lay_out(struct arena *arena, const struct source *source,
     *build = (struct build){.artifact = arena_printf(arena, "%s/%s", folder, artifact)};
     if (flavour->log)
         build->log = arena_printf(arena, "%s/remarks.txt", folder);
+    add_built(&command, flavour, artifact, unit, harness);
     add_sandbox(&command, driver, folder, clang ? build->log : NULL);
     add(&command, driver);
     add_compiler(&command, source, clang, flavour, unit, artifact);
@@ -242,10 +257,11 @@ static int lay_out(struct arena *arena, const struct source *source,
     if (baseline != NULL)
         add_libraries(&command, baseline->libraries);
     add(&command, "-lm");
-    const char **env = arena_array(arena, 4, sizeof(char *));
+    const char **env = arena_array(arena, 5, sizeof(char *));
     env[0] = "PATH=/usr/bin:/bin";
     env[1] = "LC_ALL=C";
     env[2] = arena_printf(arena, "TMPDIR=%s", folder);
+    env[3] = BUILT_VARIABLE;
     build->spec = (struct process_spec){.argv = command.argv,
                                         .env = env,
                                         .folder = arena_strdup(arena, folder),

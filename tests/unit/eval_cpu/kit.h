@@ -1,5 +1,6 @@
-/* What the tests of the CPU backend share: this program answers to "runner" and "sandbox" itself,
- * as twagent does; a small matrix product to build kernels for; build, open, call in one move. */
+/* What the tests of the CPU backend share: this program answers to "runner", "sandbox" and
+ * "cpu-compile" itself, as twagent does; a small matrix product to build kernels for; build, open,
+ * call in one move. */
 #pragma once
 
 #include <setjmp.h>
@@ -11,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "eval/cpu/built.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/host.h"
 #include "eval/cpu/profile.h"
@@ -30,6 +32,8 @@ static inline bool kit_internal(int argc, char **argv, int *code)
         *code = cpu_runner_main(argc - 3, argv + 3);
     else if (argc >= 2 && strcmp(argv[1], "sandbox") == 0)
         *code = sandbox_main(argc - 2, argv + 2);
+    else if (argc >= 2 && strcmp(argv[1], "cpu-compile") == 0)
+        *code = built_main(argc - 2, argv + 2);
     else
         return false;
     return true;
