@@ -5,7 +5,7 @@ usage: bench/soak/low_bits.py [SECONDS [SEED]]      a minute
        bench/soak/low_bits.py slopes                 19 to 21 bits, a minute
        bench/soak/low_bits.py noise                  the rest by K, the lesser of normal and uniform inputs, a minute
        bench/soak/low_bits.py honest [SECONDS [SEED]] honest ways that take little time, signed inputs: hundreds of questions a minute
-       bench/soak/low_bits.py terms [SEED]           losses in a share of the terms, asked of each eighth; five minutes
+       bench/soak/low_bits.py terms [SEED [K]]       losses in a share of the terms, asked of each eighth; five minutes, or sums of K terms alone
        bench/soak/low_bits.py parts [SEED]           losses in some tiles, rows, columns or terms alone, by their share, two minutes
 
 The rules of src/eval/measure/low_bits.c, emulated: shapes and inputs are drawn, a way is drawn, and of each factor the
@@ -324,13 +324,13 @@ def parts(seed=1):
             print(f"{loss:20} {place:22} {'  '.join(found)}", flush=True)
 
 
-def terms(seed=1):
+def terms(seed=1, only=0):
     """Of a 96 x 96 product: how many of five pairs of a normal and a uniform set are refused by an eighth of their terms,
     where this share of the terms loses bits: a stretch that begins anywhere, and each so many terms."""
     rng, m, n, tries = np.random.default_rng(int(seed)), 96, 96, 5
     losses = {"16 bits, rounded": lambda x: keep(x, 16), "17 bits, rounded": lambda x: keep(x, 17), "17 bits, cut off": lambda x: cut(x, 17),
               "18 bits, rounded": lambda x: keep(x, 18), "18 bits, cut off": lambda x: cut(x, 18)}
-    for k in (224, 1024, 4096):
+    for k in (int(only),) if only else (224, 1024, 4096):
         for loss, to in losses.items():
             for place in ("stretch", "each so many"):
                 found = []
@@ -370,7 +370,7 @@ def honest(seconds=60.0, seed=1):
     seen = {name: [0, 0, 0, 0.0, 0.0, 0.0, 0, 0.0] for name in ways}
     while time.monotonic() < end:
         name = str(rng.choice(list(ways)))
-        m, n, k = (int(rng.choice(sizes)) for sizes in ((48, 64, 96, 128), (48, 64, 96, 128), (64, 224, 512)))
+        m, n, k = (int(rng.choice(sizes)) for sizes in ((48, 64, 96, 128), (48, 64, 96, 128), (64, 224, 512, 1024, 4096)))
         signed = rng.standard_normal if rng.integers(2) else lambda shape: rng.uniform(-1, 1, shape)
         a, b = signed((m, k)).astype(f32), signed((k, n)).astype(f32)
         for first in (True, False):
@@ -392,7 +392,7 @@ def main(seconds=60.0, seed=1, *more):
     if seconds == "honest":
         return honest(seed if seed != 1 else 60.0, *more)
     if seconds in ("parts", "terms"):
-        return (parts if seconds == "parts" else terms)(seed)
+        return (parts if seconds == "parts" else terms)(seed, *more)
     if seconds in ("slopes", "noise"):
         return slopes() if seconds == "slopes" else noise()
     rng, end = np.random.default_rng(int(seed)), time.monotonic() + float(seconds)
