@@ -143,7 +143,7 @@ static int know_definition(struct session *session, struct err *err)
  * small shape many cost little. */
 static int check_races(struct bench *bench, struct set *set, struct err *err)
 {
-    enum { RACES = 6 };
+    enum { RACES = 16 };
     const struct session *session = bench->session;
     struct outcome outcome;
     int status = 0;
