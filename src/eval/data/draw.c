@@ -24,23 +24,16 @@ struct drawing {
 };
 
 static const char *const names[DISTRIBUTIONS] = {
-    [DRAW_UNIFORM] = "uniform",
-    [DRAW_NORMAL] = "normal",
-    [DRAW_HEAVY] = "heavy",
-    [DRAW_SPARSE] = "sparse",
-    [DRAW_GIVEN] = "given",
-    [DRAW_ZEROS] = "zeros",
-    [DRAW_ONES] = "ones",
-    [DRAW_EXTREMES] = "extremes",
-    [DRAW_ONE_HOT] = "one-hot",
-    [DRAW_ALTERNATING] = "alternating",
-    [DRAW_SORTED] = "sorted",
-    [DRAW_TINY] = "tiny",
-    [DRAW_HUGE] = "huge",
-    [DRAW_OFFSET] = "offset",
-    [DRAW_BELOW] = "below",
-    [DRAW_FEW] = "few",
-    [DRAW_NON_FINITE] = "non-finite",
+    [DRAW_UNIFORM] = "uniform", [DRAW_NORMAL] = "normal",
+    [DRAW_HEAVY] = "heavy",     [DRAW_SPARSE] = "sparse",
+    [DRAW_GIVEN] = "given",     [DRAW_ZEROS] = "zeros",
+    [DRAW_ONES] = "ones",       [DRAW_EXTREMES] = "extremes",
+    [DRAW_ONE_HOT] = "one-hot", [DRAW_ALTERNATING] = "alternating",
+    [DRAW_SORTED] = "sorted",   [DRAW_TINY] = "tiny",
+    [DRAW_HUGE] = "huge",       [DRAW_OFFSET] = "offset",
+    [DRAW_BELOW] = "below",     [DRAW_ROWS] = "rows",
+    [DRAW_COLUMNS] = "columns", [DRAW_WIDE] = "wide",
+    [DRAW_FEW] = "few",         [DRAW_NON_FINITE] = "non-finite",
 };
 
 const char *distribution_name(enum distribution distribution)
@@ -111,6 +104,27 @@ static float offset_of(enum dtype dtype)
     return dtype == DTYPE_FLOAT16 ? 100.0f : dtype == DTYPE_BFLOAT16 ? 30.0f : 1000.0f;
 }
 
+/* What all of a row, or of a column, is; of any index the same. Sums of as many as a row has are
+ * exact, so that what is left of them less their mean is what it is for ones. Negative ones are
+ * small: a sum of columns is hardly ever zero, where a kernel that leaves it out would be right. */
+static float repeated(const struct drawing *drawing, uint64_t index)
+{
+    enum { SIZES = 4, LESS = 8, INTEGERS = 9 }; /* from -1 to 7 */
+    uint64_t hash = number_mix(drawing->seed ^ number_mix(index));
+    if (!dtype_is_float(drawing->dtype))
+        return (float)(hash % INTEGERS) - 1.0f;
+    float size = 1.0f / (float)(1U << (hash >> 8) % SIZES);
+    return (hash & 1) != 0 ? -size / (float)LESS : size;
+}
+
+/* As far as products of two and their squares stay in the type's range. */
+static float magnitude_of(const struct drawing *drawing, uint64_t row)
+{
+    int most = drawing->dtype == DTYPE_FLOAT16 ? 5 : drawing->dtype == DTYPE_INT32 ? 6 : 30;
+    uint64_t hash = number_mix(drawing->seed ^ number_mix(~row));
+    return ldexpf(1.0f, (int)(hash % (uint64_t)(2 * most + 1)) - most);
+}
+
 /* Numbers of the edge cases; `first` is the block's first index. Sorted and alternating ones do not
  * sum to nearly zero: then the order of a sum would decide its value, and honest kernels would
  * differ from each other by more than any bound. */
@@ -146,6 +160,15 @@ static void fill_edge(const struct drawing *drawing, uint64_t first, const uint3
             break;
         case DRAW_BELOW:
             z[i] -= drawing->bounded ? 0.0f : offset_of(drawing->dtype);
+            break;
+        case DRAW_ROWS:
+            z[i] = repeated(drawing, (first + i) / drawing->row);
+            break;
+        case DRAW_COLUMNS:
+            z[i] = repeated(drawing, (first + i) % drawing->row);
+            break;
+        case DRAW_WIDE:
+            z[i] *= magnitude_of(drawing, (first + i) / drawing->row);
             break;
         case DRAW_ONE_HOT: {
             uint64_t row = (first + i) / drawing->row;
@@ -224,6 +247,7 @@ static void fill_block(const struct drawing *drawing, uint64_t block, float *res
     case DRAW_HUGE:
     case DRAW_OFFSET:
     case DRAW_BELOW:
+    case DRAW_WIDE:
         fill_normal(words, z);
         break;
     default:
@@ -291,6 +315,8 @@ static void plan(struct drawing *drawing)
     case DRAW_ZEROS:
     case DRAW_ONES:
     case DRAW_ONE_HOT:
+    case DRAW_ROWS:
+    case DRAW_COLUMNS:
         drawing->folds = false;
         return;
     default: /* extremes, tiny and huge numbers keep their size */
@@ -318,7 +344,8 @@ static void write_double(const struct drawing *drawing, uint64_t block, const fl
 {
     uint32_t words[BLOCK];
     bool whole = drawing->distribution == DRAW_ONES || drawing->distribution == DRAW_ONE_HOT ||
-                 drawing->distribution == DRAW_ZEROS;
+                 drawing->distribution == DRAW_ZEROS || drawing->distribution == DRAW_ROWS ||
+                 drawing->distribution == DRAW_COLUMNS;
     if (!whole)
         fill_words(drawing->seed, block, 2, words);
     for (size_t i = 0; i < count; i++) {

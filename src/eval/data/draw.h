@@ -17,11 +17,14 @@ enum distribution {
     DRAW_ONE_HOT,     /* a single one in each last-axis row */
     DRAW_ALTERNATING, /* +1, -1, ... with varying size */
     DRAW_SORTED,
-    DRAW_TINY,   /* around 1e-20 */
-    DRAW_HUGE,   /* around 1e12: what a clamp, or a narrower type's range, would cut */
-    DRAW_OFFSET, /* the first input's mean is a thousand deviations from zero; others are normal */
-    DRAW_BELOW,  /* the same to the other side: a zero that no input is exceeds a row's maximum */
-    DRAW_FEW,    /* the first input is normal in one place of `row`, else zero; others are normal */
+    DRAW_TINY,    /* around 1e-20 */
+    DRAW_HUGE,    /* around 1e12: what a clamp, or a narrower type's range, would cut */
+    DRAW_OFFSET,  /* the first input's mean is a thousand deviations from zero; others are normal */
+    DRAW_BELOW,   /* the same to the other side: a zero that no input is exceeds a row's maximum */
+    DRAW_ROWS,    /* each last-axis row is one number many times: a power of two of either sign */
+    DRAW_COLUMNS, /* each row is the same, of such numbers */
+    DRAW_WIDE,    /* normal, times a power of two of each row's own: any magnitude */
+    DRAW_FEW, /* the first input is normal in one place of `row`, else zero; others are normal */
     DRAW_NON_FINITE, /* normal, with a NaN or an infinity in most stretches of 2 `row` numbers */
     DISTRIBUTIONS
 };

@@ -231,7 +231,9 @@ static struct sum sum_of(const struct session *session, const struct set *set)
     const struct problem *problem = session->problem;
     struct sum sum = {.terms = set->shape->reduction,
                       .cut = session->backend->cuts_sums,
-                      .outweighed = set->distribution == DRAW_HEAVY && session->additive != 1,
+                      .outweighed =
+                          (set->distribution == DRAW_HEAVY || set->distribution == DRAW_WIDE) &&
+                          session->additive != 1,
                       .products = set->shape->products};
     sum.alike = distribution_is_alike(set->distribution) || all_narrow(problem) ||
                 (set->distribution == DRAW_GIVEN && problem->torch != NULL) ||

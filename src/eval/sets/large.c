@@ -74,11 +74,13 @@ bool session_draws(const struct session *session, enum distribution distribution
 }
 
 /* With numbers that are alike, or of which only the class counts, a wrong index shows nothing; with
- * a one in each row hardly anything; nor where products of tiny ones are none. */
+ * a one in each row hardly anything; nor where products of tiny ones are none, or a few rows
+ * outweigh all others. */
 static bool is_alike(enum distribution distribution)
 {
     return distribution == DRAW_ZEROS || distribution == DRAW_ONES ||
-           distribution == DRAW_ONE_HOT || distribution == DRAW_TINY ||
+           distribution == DRAW_ONE_HOT || distribution == DRAW_TINY || distribution == DRAW_ROWS ||
+           distribution == DRAW_COLUMNS || distribution == DRAW_WIDE ||
            distribution == DRAW_NON_FINITE;
 }
 

@@ -47,11 +47,13 @@ int shape_shows(const struct session *session, const struct shape *shape)
     enum { ENOUGH = 256, EACH_WAY = 8, OF_A_ROW = 5 };
     size_t elements = shape->layout.outputs[0].elements;
     size_t row = tensor_row(&session->problem->outputs[0], &shape->layout.outputs[0]);
+    size_t main_terms = session->shapes[0].reduction;
+    size_t terms = main_terms < EACH_WAY ? main_terms : EACH_WAY;
     if (elements < ENOUGH)
         return 0;
     if (row < EACH_WAY || elements / row < EACH_WAY)
         return 1;
-    return row <= OF_A_ROW * (elements / row) ? 3 : 2;
+    return 2 + (shape->reduction >= terms) + (row <= OF_A_ROW * (elements / row));
 }
 
 const struct shape *session_small_shape(const struct session *session)

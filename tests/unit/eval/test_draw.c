@@ -139,6 +139,25 @@ static void test_edges(void **state)
     draw(DRAW_ALTERNATING, 1, numbers);
     for (size_t i = 0; i < COUNT; i++)
         assert_true(i % 2 == 0 ? numbers[i] >= 1.0f : numbers[i] <= -0.5f);
+    draw(DRAW_ROWS, 1, numbers);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_true(numbers[i] == numbers[i / ROW * ROW] && fabsf(numbers[i]) <= 1.0f);
+    assert_true(moments_of(numbers, COUNT).variance > 0.05);
+    draw(DRAW_COLUMNS, 1, numbers);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_true(numbers[i] == numbers[i % ROW] && fabsf(numbers[i]) <= 1.0f);
+    assert_true(moments_of(numbers, ROW).variance > 0.05);
+    draw(DRAW_WIDE, 1, numbers);
+    size_t sizes[4] = {0};
+    for (size_t row = 0; row + ROW <= COUNT; row += ROW) {
+        double size = sqrt(moments_of(numbers + row, ROW).variance);
+        sizes[0] += size < 1e-6;
+        sizes[1] += size >= 1e-6 && size < 1.0;
+        sizes[2] += size >= 1.0 && size < 1e6;
+        sizes[3] += size >= 1e6;
+    }
+    for (size_t i = 0; i < 4; i++)
+        assert_true(sizes[i] >= COUNT / ROW / 8);
     draw(DRAW_ZEROS, 1, numbers);
     assert_int_equal(moments_of(numbers, COUNT).zeros, COUNT);
 }

@@ -369,7 +369,8 @@ static void test_what_is_sampled(void **state)
         assert_non_null(set);
         assert_true(set->distribution != DRAW_ZEROS && set->distribution != DRAW_ONES &&
                     set->distribution != DRAW_ONE_HOT && set->distribution != DRAW_TINY &&
-                    set->distribution != DRAW_NON_FINITE);
+                    set->distribution != DRAW_ROWS && set->distribution != DRAW_COLUMNS &&
+                    set->distribution != DRAW_WIDE && set->distribution != DRAW_NON_FINITE);
         set = session_next_large(f->session, TIMED);
         assert_non_null(set);
         zeros = zeros || set->distribution == DRAW_ZEROS;
