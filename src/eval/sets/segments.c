@@ -15,8 +15,10 @@ static bool is_mixed_in(const struct session *session, enum distribution distrib
     for (size_t i = 0; i < problem->input_count; i++)
         whole = whole && !dtype_is_float(problem->inputs[i].dtype);
     bool large = distribution == DRAW_HUGE || distribution == DRAW_EXTREMES;
-    bool apart = distribution == DRAW_FEW || distribution == DRAW_NON_FINITE;
-    return !own && !apart && !(whole && large);
+    if (distribution == DRAW_NON_FINITE ||
+        (distribution == DRAW_FEW && !session_few_applies(session)))
+        return false;
+    return !own && !(whole && large);
 }
 
 /* Along a dim that the first input has. */

@@ -430,7 +430,12 @@ static void test_indices(void **state)
     const struct set *expanded = &session->large[0], *sampled = &session->large[1];
     assert_non_null(expanded->view);
     assert_int_equal(expanded->view->kind, VIEW_EXPANDED);
-    assert_true(expanded->view->segment_count > DRAW_FEW - DRAW_EDGES);
+    for (enum distribution d = 0; d < DRAW_NON_FINITE; d++) {
+        size_t at = 0;
+        while (at < expanded->view->segment_count && expanded->view->segments[at].distribution != d)
+            at++;
+        assert_true(at < expanded->view->segment_count);
+    }
     assert_int_equal(sampled->view->kind, VIEW_SAMPLED);
     for (size_t dim = 0; dim < 2; dim++) {
         size_t few = (size_t)sampled->view->small.dims.number[dim];
