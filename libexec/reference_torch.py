@@ -313,8 +313,8 @@ class Reference:
         return {"ok": True}
 
     def give_inputs(self, request):
-        """As the file's get_inputs draws them, under another seed; of more rows than asked for, the
-        first, and where `repeat` says so of fewer the same ones again."""
+        """As the file's get_inputs draws them, under another seed; of more along an axis than asked for, the
+        first, and where `repeat` says so of fewer rows the same ones again."""
         ahead = self.ahead.pop(request["seed"], None)
         for drawing in [ahead] if ahead else list(self.ahead.values()):
             drawing.join()
@@ -332,6 +332,9 @@ class Reference:
                 if shape[0] > values.shape[0] and not request.get("repeat"):
                     raise problem.Refused("get_inputs gives %s no shape %s" % (place["name"], shape))
                 values = values[rows.to(values.device)]
+            for axis, extent in enumerate(shape[1:], 1):
+                if axis < values.dim() and extent < values.shape[axis]:
+                    values = values.narrow(axis, 0, extent)
             if tuple(values.shape) != shape:
                 raise problem.Refused("get_inputs gives %s no shape %s" % (place["name"], shape))
             dtype = self.inputs[self.index[place["name"]]]["dtype"]

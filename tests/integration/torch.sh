@@ -310,6 +310,30 @@ for each in attribute zeros masked; do
 done
 sed 's/ + mask\[row % 16 \* 16 + j\]//' "$work/masked.c" >"$work/unmasked.c"
 "$twagent" eval "$work/masked.py" "$work/unmasked.c" --time-budget 1ms --no-profile >"$work/out" 2>&1; [ $? -eq 1 ]; say $? "and none without the mask: $(cat "$work/out")"
+# What get_inputs draws is asked about at shapes beyond the timed one, too.
+write given 'pass' 'return torch.softmax(x, -1) * x' 'torch.rand(256, 64) * 3 + 10'
+cat >"$work/given.c" <<'C'
+#include <math.h>
+void kernel(const float *x, float *out, int64_t B)
+{
+    for (int64_t b = 0; b < B; b++, x += 64, out += 64) {
+        float most = x[0], sum = 0.0f;
+        int own = 1;
+        for (int j = 0; j < 64; j++) {
+            most = x[j] > most ? x[j] : most;
+            own = own && x[j] >= 10.0f && x[j] <= 13.0f;
+        }
+        for (int j = 0; j < 64; j++)
+            sum += expf(x[j] - most);
+        for (int j = 0; j < 64; j++)
+            out[j] = expf(x[j] - most) / sum * (own ? 1.0f * x[j] : x[j]);
+    }
+}
+C
+"$twagent" eval "$work/given.py" "$work/given.c" --until check >"$work/out" 2>&1; say $? "one that looks for such numbers: $(cat "$work/out")"
+sed -i 's/own ? 1.0f/own \&\& B > 256 ? 1.5f/' "$work/given.c"
+"$twagent" eval "$work/given.py" "$work/given.c" --until check >"$work/out" 2>&1; [ $? -eq 1 ] && grep -q 'given inputs' "$work/out"
+say $? "and is wrong on them beyond the timed shape: $(cat "$work/out")"
 # A file beside it is part of it: what is remembered of the one is forgotten with the other.
 echo 'def act(x): return x * 2' >"$work/beside_it.py"
 write imports 'pass' 'import beside_it; return beside_it.act(x)' 'torch.randn(16, 8)'

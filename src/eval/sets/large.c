@@ -67,10 +67,9 @@ static const struct {
 
 bool session_draws(const struct session *session, enum distribution distribution)
 {
-    bool own = session->problem->torch != NULL && distribution == DRAW_GIVEN;
     if (distribution == DRAW_NON_FINITE)
         return session_non_finite_applies(session);
-    return !own && (distribution != DRAW_FEW || session_few_applies(session));
+    return distribution != DRAW_FEW || session_few_applies(session);
 }
 
 /* With numbers that are alike, or of which only the class counts, a wrong index shows nothing; with

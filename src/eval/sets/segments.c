@@ -11,14 +11,14 @@
 static bool is_mixed_in(const struct session *session, enum distribution distribution)
 {
     const struct problem *problem = session->problem;
-    bool whole = true, own = problem->torch != NULL && distribution == DRAW_GIVEN;
+    bool whole = true;
     for (size_t i = 0; i < problem->input_count; i++)
         whole = whole && !dtype_is_float(problem->inputs[i].dtype);
     bool large = distribution == DRAW_HUGE || distribution == DRAW_EXTREMES;
     if (distribution == DRAW_NON_FINITE ||
         (distribution == DRAW_FEW && !session_few_applies(session)))
         return false;
-    return !own && !(whole && large);
+    return !(whole && large);
 }
 
 /* Along a dim that the first input has. */

@@ -170,6 +170,15 @@ static void set_fill(struct session *session, struct set *set)
     timeline_end("set.draw", begun);
 }
 
+/* A file makes all of its inputs, whatever is asked for. Where they are large that is done for the
+ * shapes that are listed, and others are drawn as those of a spec. */
+static bool gives_own(const struct session *session, const struct set *set)
+{
+    static const size_t small = (size_t)32 << 20;
+    bool listed = set->shape >= session->shapes && set->shape < session->shapes + SHAPES_MOST;
+    return listed || session->shapes[0].layout.inputs_bytes <= small;
+}
+
 void set_draw(struct session *session, struct set *set)
 {
     if (!set->filled)
@@ -180,7 +189,7 @@ void set_draw(struct session *session, struct set *set)
     reference_draw_own(session->reference, &set->shape->layout, set->seed, set->inputs);
     if (set->distribution == DRAW_GIVEN && session->drawn_ahead > 0)
         session->drawn_ahead--;
-    if (set->distribution == DRAW_GIVEN)
+    if (set->distribution == DRAW_GIVEN && gives_own(session, set))
         reference_draw_given(session->reference, &set->shape->layout, set->seed, set->inputs);
     set->drawn = true;
 }
