@@ -55,14 +55,14 @@ static bool about_kernel(const char *said)
 
 int build_baseline(const struct backend *backend, const struct lane_facts *lane,
                    const struct problem *problem, const struct baseline_spec *baseline,
-                   const char *parent, const char *name, struct arena *arena, const char **artifact,
-                   struct err *err)
+                   enum build_flavour flavour, const char *parent, const char *name,
+                   struct arena *arena, const char **artifact, struct err *err)
 {
     struct build build = {0};
     MEM_LOCAL char *folder = file_join(parent, name);
     const char *kept = arena_strdup(arena, folder);
-    if (file_make_dirs(kept, err) != 0 || backend->build(arena, lane, problem, NULL, NULL, baseline,
-                                                         BUILD_FAST, kept, &build, err) != 0)
+    if (file_make_dirs(kept, err) != 0 ||
+        backend->build(arena, lane, problem, NULL, NULL, baseline, flavour, kept, &build, err) != 0)
         return -1;
     bool killed;
     BUF_LOCAL(said, build.spec.output_max);

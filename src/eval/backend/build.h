@@ -21,5 +21,5 @@ int build_write(const char *folder, const char *name, const struct buf *text,
 /* Builds `baseline` in a new folder `parent/name`; *artifact is in `arena`. */
 int build_baseline(const struct backend *backend, const struct lane_facts *lane,
                    const struct problem *problem, const struct baseline_spec *baseline,
-                   const char *parent, const char *name, struct arena *arena, const char **artifact,
-                   struct err *err) MUST_USE;
+                   enum build_flavour flavour, const char *parent, const char *name,
+                   struct arena *arena, const char **artifact, struct err *err) MUST_USE;

@@ -19,8 +19,8 @@ static int build_empty(struct session *session, const char *folder, struct err *
     session->backend->empty(session->problem, &source);
     if (file_make_dirs(folder, err) != 0 || build_write(folder, name, &source, err) != 0)
         return -1;
-    return build_baseline(session->backend, session->lane, session->problem, &spec, folder, "built",
-                          session->arena, &session->empty, err);
+    return build_baseline(session->backend, session->lane, session->problem, &spec, BUILD_FAST,
+                          folder, "built", session->arena, &session->empty, err);
 }
 
 bool empty_is_wanted(const struct timing *timing, double a_ns)

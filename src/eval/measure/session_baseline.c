@@ -220,7 +220,8 @@ static int build(struct session *session, struct baseline *baseline, struct err 
         return 0;
     if (session->backend->reference != NULL && parse(session, baseline, err) != 0)
         return -1;
-    return build_baseline(session->backend, session->lane, problem, spec, session->options.folder,
+    return build_baseline(session->backend, session->lane, problem, spec, BUILD_FAST,
+                          session->options.folder,
                           arena_printf(session->arena, "baseline-%s", baseline->name),
                           session->arena, &baseline->artifact, err);
 }

@@ -20,7 +20,8 @@ struct plain {
     const struct region *region;
     struct arena *arena;
     const char *artifact, *wide_artifact; /* the second is NULL where there is no REAL */
-    struct problem wide;                  /* the same with float64 for every floating type */
+    const char *sanitized; /* of integers without a range; NULL: not asked, or not here */
+    struct problem wide;   /* the same with float64 for every floating type */
     struct region wide_region;
     struct subject *wide_subject;
 };
@@ -54,8 +55,8 @@ static int build_one(struct plain *plain, const struct problem *problem, const c
     struct baseline_spec baseline = {.name = "reference",
                                      .file = arena_printf(plain->arena, "%s/%s.c", folder, name)};
     if (file_write(baseline.file, buf_text(&source), source.length, err) != 0 ||
-        build_baseline(plain->backend, plain->lane, problem, &baseline, folder, name, plain->arena,
-                       artifact, err) != 0)
+        build_baseline(plain->backend, plain->lane, problem, &baseline, BUILD_FAST, folder, name,
+                       plain->arena, artifact, err) != 0)
         return err_wrap(err, "reference");
     return 0;
 }
@@ -75,6 +76,23 @@ static int build_both(struct plain *plain, const char *folder, struct err *err)
         status = build_one(plain, &plain->wide, buf_text(&text), "double", folder,
                            "reference-exact", &plain->wide_artifact, err);
     return status;
+}
+
+/* What is asked is whether anything overflows, where integers are as large as their type holds. */
+static void build_sanitized(struct plain *plain, const char *folder)
+{
+    const struct problem *problem = plain->problem;
+    struct baseline_spec baseline = {
+        .name = "reference", .file = arena_printf(plain->arena, "%s/reference-spec.c", folder)};
+    bool asked = false;
+    struct err ignored = {0};
+    for (size_t i = 0; i < problem->input_count; i++)
+        asked = asked || (!dtype_is_float(problem->inputs[i].dtype) &&
+                          problem->inputs[i].low > problem->inputs[i].high);
+    if (asked && plain->wide_artifact == NULL && plain->backend->sanitize != NULL &&
+        build_baseline(plain->backend, plain->lane, problem, &baseline, BUILD_SANITIZED, folder,
+                       "reference-sanitized", plain->arena, &plain->sanitized, &ignored) != 0)
+        plain->sanitized = NULL;
 }
 
 /* --- computing --- */
@@ -170,6 +188,28 @@ static int compute_wide(struct plain *plain, const struct layout *layout, const 
     return 0;
 }
 
+/* What overflows has no number. Nothing else is computed than in the spec's own precision. */
+static int compute_checked(struct plain *plain, const struct layout *layout,
+                           const struct call *call, void **out, struct err *err)
+{
+    enum { REPORT_MOST = 4096 };
+    const struct problem *problem = plain->problem;
+    BUF_LOCAL(report, REPORT_MOST);
+    if (plain->sanitized == NULL)
+        return err_set(err, ERR_UNSUPPORTED, "what overflows in this C reference is not known");
+    int status = plain->backend->sanitize(plain->lane, plain->region, plain->sanitized, &program,
+                                          call, 1, false, &report, err);
+    if (status < 0 && err->code != ERR_CHILD)
+        return -1;
+    if (status == 0)
+        return plain->reference.ops->compute(&plain->reference, layout, call, PRECISION_EXACT, out,
+                                             err);
+    for (size_t i = 0; i < problem->output_count; i++)
+        for (size_t k = 0; k < layout->outputs[i].elements; k++)
+            ((double *)out[i])[k] = NAN;
+    return 0;
+}
+
 static int compute(struct reference *reference, const struct layout *layout,
                    const struct call *call, enum reference_precision precision, void **out,
                    struct err *err)
@@ -178,7 +218,7 @@ static int compute(struct reference *reference, const struct layout *layout,
     const struct problem *problem = plain->problem;
     bool exact = precision == PRECISION_EXACT;
     if (precision == PRECISION_WIDE)
-        return err_set(err, ERR_UNSUPPORTED, "a C reference has integers of 32 bits");
+        return compute_checked(plain, layout, call, out, err);
     if (plain->wide_artifact != NULL && precision != PRECISION_SPEC)
         return compute_wide(plain, layout, call, reference_bits(problem, precision), exact, out,
                             err);
@@ -235,6 +275,7 @@ int reference_open_c(const struct problem *problem, const struct backend *backen
         plain_close(&plain->reference);
         return -1;
     }
+    build_sanitized(plain, folder);
     *reference = &plain->reference;
     return 0;
 }

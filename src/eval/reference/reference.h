@@ -34,7 +34,8 @@ int reference_ready(struct reference *reference, struct err *err) MUST_USE;
 
 enum reference_precision {
     PRECISION_EXACT, /* float64 inputs and outputs */
-    PRECISION_WIDE,  /* the same, integers in 64 bits; ERR_UNSUPPORTED of a C function */
+    PRECISION_WIDE,  /* the same, integers in 64 bits; of a C function NaN where it overflows, or
+                        ERR_UNSUPPORTED where that is not known */
     PRECISION_SPEC,  /* as the spec's dtypes have it */
     PRECISION_LOWER  /* inputs rounded to the next lower precision first */
 };

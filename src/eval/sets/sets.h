@@ -60,9 +60,8 @@ int shape_make(struct session *session, const struct names *dims, struct shape *
                struct err *err) MUST_USE;
 /* Of the main shape a set has over 64 MiB: to draw, compute and compare one is what takes time. */
 bool session_is_large(const struct session *session);
-/* Whether a pattern over elements can show at this shape (1); in so many rows that not all wrong
- * ones are right by chance (2); and more where sums have several terms, and where the largest
- * number of some row lies in its first vector. */
+/* Whether a pattern can show there (1); and in so many rows that not all wrong ones are right by
+ * chance (2); more for sums of several terms, or a row's largest number in its first vector. */
 int shape_shows(const struct session *session, const struct shape *shape);
 /* For the edge cases: the smallest of those that show most, or the largest where none does. */
 const struct shape *session_small_shape(const struct session *session);
