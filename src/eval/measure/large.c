@@ -69,9 +69,10 @@ void large_tell(struct bench *bench)
 {
     const struct session *session = bench->session;
     if (session->sliced)
-        bench_note(bench, "whole sets of inputs have no room in this machine's memory: results of "
-                          "the timed shape were compared in samples, and in calls on rows or "
-                          "columns that repeat in every element");
+        bench_note(bench,
+                   "whole sets of inputs have no %s: results of the timed shape were compared in "
+                   "samples, and in calls on rows or columns that repeat in every element",
+                   session->scarce ? "room in this machine's memory" : "time in this budget");
     if (bench->accuracy.beyond || bench->ended)
         return;
     bench_note(bench, "no shape larger than the timed one was asked: %s",

@@ -30,7 +30,7 @@ static bool draw_shape(struct session *session, size_t index, struct shape *shap
     const bool equal = index % 2 == 1; /* a way of square ones is a way of its own */
     uint64_t batches =
         session->slices_known ? session->slices : problem_may_be_sliced(session->problem);
-    const double most = session->sliced ? times_least : times_most; /* they take as much more */
+    const double most = session->scarce ? times_least : times_most; /* they take as much more */
     const double times[] = {most, most, times_least};
     struct names dims;
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)

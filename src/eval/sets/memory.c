@@ -96,7 +96,7 @@ int session_plan_memory(struct session *session, struct err *err)
         return session->problem->torch != NULL ? too_large(session, whole, err) : 0;
     if (sliced_bytes(session) > there * most_of_machine)
         return too_large(session, sliced_bytes(session), err);
-    session->sliced = true;
+    session->sliced = session->scarce = true;
     session->slots = 1;
     session->wide_over = true; /* its kernel computes whole sets */
     return 0;
@@ -110,18 +110,19 @@ static bool open_view(struct session *session, struct set *set, const struct set
                                                      : view_open(session, set, VIEW_SAMPLED, false);
 }
 
-/* A spec's is tried whole, as long as its tensors have half of the machine, as region.c asks. */
+/* There is room for whole sets where only the time was short. A spec's is tried whole, as long as
+ * its tensors have half of the machine, as region.c asks. */
 static int give_up(struct session *session, struct err *err)
 {
     const struct layout *layout = &session->shapes[0].layout;
     double region = SLOTS * (double)layout->inputs_bytes + (double)layout->outputs_bytes;
-    if (session->problem->torch != NULL || region > machine(session) / 2.0)
+    if (session->scarce && (session->problem->torch != NULL || region > machine(session) / 2.0))
         return too_large(session, whole_bytes(session), err);
     for (size_t i = 0; i < session->pool_count; i++)
         view_close(&session->pool[i]);
     for (size_t i = 0; i < session->case_count; i++)
         view_close(&session->cases[i]);
-    session->sliced = false;
+    session->sliced = session->scarce = false;
     return 0;
 }
 

@@ -66,7 +66,8 @@ struct session {
     struct region sanitized; /* a sanitizer's own inputs; NULL until needed */
     size_t slot_bytes;       /* one slot of the input region */
     size_t slots;            /* of those there are; SLOTS, or one where it is: */
-    bool sliced;             /* sets of the main shape are views; memory.c */
+    bool sliced;             /* sets of the main shape are views; memory.c, hurry.c */
+    bool scarce;             /* ... since memory is: one at a time has its inputs */
     struct reference *reference;
     const char *python, *versions;
     struct random random;

@@ -56,7 +56,7 @@ static void let_go(struct session *session, struct set *set)
 
 void session_let_go(struct session *session, const struct set *of)
 {
-    if (!session->sliced)
+    if (!session->scarce)
         return;
     if (of != NULL) {
         let_go(session, (struct set *)(uintptr_t)of);

@@ -143,8 +143,8 @@ int session_norm_errors(struct session *session, const struct set *set, double *
 size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed);
 void session_make_cases(struct session *session);
 int session_refresh(struct session *session, bool all, struct err *err) MUST_USE;
-/* hurry.c: fewer sets, one of each distribution, where the pool would take an eighth of within_ms
- */
+/* hurry.c: fewer sets, one of each distribution, where the pool would take an eighth of within_ms;
+ * views where even that would take a third, which session_open_slices() opens */
 int session_hurry(struct session *session, struct err *err) MUST_USE;
 /* DRAW_FEW is a question here: long sums of float32 or float64, and no lower precision allowed. */
 bool session_few_applies(const struct session *session);

@@ -10,7 +10,8 @@
 #include <string.h>
 
 /* What a small problem costs where it can; and at most, as a part of the main shape. Where
- * statistics are made of it there are TIMES as many indices of each dim. */
+ * statistics are made of it there are TIMES as many indices of each dim; so are they where all that
+ * a win is asked about in whole sets is asked of samples, for want of time. */
 static const double small_elements = 0x1p18, small_flops = 0x1p26, part_of_main = 1.0 / 8.0;
 enum { TIMES = 3 };
 
@@ -206,6 +207,7 @@ bool view_open(struct session *session, struct set *set, enum view_kind kind, bo
 {
     set->view = MEM_NEW(struct view);
     set->view->kind = kind;
+    set->view->finer = session->sliced && !session->scarce && set->shape == &session->shapes[0];
     return open_view(session, set, mixed);
 }
 
@@ -325,11 +327,12 @@ static bool is_gone(const struct set *set)
     return set->view != NULL && set->view->kind == VIEW_SAMPLED && set->inputs[0] == NULL;
 }
 
+/* Samples are of other indices with each drawing. */
 int set_expect(struct session *session, struct set *set, struct err *err)
 {
-    if (is_gone(set))
-        view_turn(session, set);
-    if (set->expected)
+    if (set->expected && !is_gone(set))
         return 0;
+    if (set->view != NULL && set->view->kind == VIEW_SAMPLED)
+        view_turn(session, set);
     return set->view != NULL ? expect_view(session, set, err) : set_expect_whole(session, set, err);
 }

@@ -45,7 +45,7 @@ const struct set *set_computed(const struct set *set);
 /* Sets of it are views where the session is sliced: of the main shape, and of as large ones. */
 bool shape_is_sliced(const struct session *session, const struct shape *shape);
 /* Large inputs of a view that has been placed, or NULL: of all that the session keeps. They are
- * drawn anew when the set is expected again. Nothing where sets are whole. */
+ * drawn anew when the set is expected again. Nothing where there is room for all. */
 void session_let_go(struct session *session, const struct set *of);
 /* Other indices, for the same small problem of an expanded one; a sampled one is drawn anew. */
 void view_turn(struct session *session, struct set *set);
