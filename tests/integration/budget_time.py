@@ -32,7 +32,7 @@ def run(twagent, worker, work, name, budget_s):
     os.chmod(store + ".self", 0o755)
     environment = dict(os.environ, TWAGENT_SELF=store + ".self", XDG_CONFIG_HOME=work + "/config")
     done = subprocess.run([twagent, "run", work + "/mm", "--rounds", "3", "--branching", "2", "--seed", "2", "--floor-share", "0",
-                           "--budget-time", "%ds" % budget_s, "--store", store, "--verbose"], env=environment, cwd=work, capture_output=True,
+                           "--budget-time", "%ds" % budget_s, "--store", store] + ["--verbose"] * (name != "never"), env=environment, cwd=work, capture_output=True,
                           text=True, timeout=400)  # nobody waits for ever
     record = json.loads(subprocess.run([twagent, "show", "r1", "--json", "--store", store], env=environment, capture_output=True,
                                        text=True, check=True).stdout)
@@ -126,6 +126,9 @@ def main():
         code, said, record = ended["never"]
         check(record["state"] == "done" and "before the problem was open" in record["stopped"] and code == 4,
               "a problem that is never open: %s, %r, exit %d" % (record["state"], record["stopped"], code))
+        check("a budget of 1 s is too short for a verified kernel" in said, "which is said at once: %s" % said)
+        again = run(twagent, worker, work, "never", RUNS["never"][1])[1]
+        check("opening adversarial_mm alone took" in again, "and the next time what it took at least: %s" % again)
         code, said, record = ended["dear"]
         begun = notes(work, "dear")
         check(record["state"] == "done" and "budget" in record["stopped"] and all(one[0] == "search" for one in begun),

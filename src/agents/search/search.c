@@ -268,6 +268,8 @@ static void put_end(struct search *search)
     run->stopped = search_stop_reason(search);
     run->ended_ms = clock_wall_ms();
     run->pid = 0;
+    if (search_lanes_were_late(search)) /* as long at least */
+        search_put_opening(search, batch);
     search_event(search, batch, LOG_INFO, "run.end", search->id, "%s%s%s", run->state,
                  *run->stopped ? ": " : "", run->stopped);
     search_put_run(search, batch);

@@ -20,7 +20,8 @@ static void note(void *context, const struct event *event)
     if (strcmp(event->kind, "provider.unsure") == 0)
         snprintf(display->note, sizeof display->note, "        not sure of %s: %s", event->subject,
                  event->message);
-    if (strcmp(event->kind, "lane.unconfined") == 0 || strcmp(event->kind, "batch.late") == 0)
+    if (strcmp(event->kind, "lane.unconfined") == 0 || strcmp(event->kind, "batch.late") == 0 ||
+        strcmp(event->kind, "run.short") == 0)
         snprintf(display->warning, sizeof display->warning, "        %s", event->message);
     bool told = display->noted_ms > 0 && event->wall_ms < display->noted_ms + NOTE_EVERY_MS;
     if (strcmp(event->kind, "lane.waits") != 0 || told)

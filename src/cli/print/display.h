@@ -19,8 +19,8 @@ struct display {
     char phase[40];     /* last phase told */
     char paused[256];   /* why it waits; "": it does not */
     uint64_t paused_ms; /* since when, wall clock */
-    char warning[160];  /* what is missing of the sandbox, to be told; "": nothing */
-    char warned[160];   /* that was told */
+    char warning[256];  /* of the sandbox, a late batch, a short budget, to be told; "": none */
+    char warned[256];   /* that was told */
     char note[480];     /* what a lane waits for, to be told; "": nothing */
     uint64_t noted_ms;  /* when the last such line was told */
 };

@@ -254,20 +254,26 @@ void search_put_opening(struct search *search, struct store_batch *batch)
 }
 
 /* Before the time goes: a first verdict takes about as long again, and the last measurement more.
- */
+ * That alone, with its sanitizer and builds, takes what no problem goes below. */
 void search_tell_opening(const struct search *search)
 {
     enum { TIMES = 3, LEAST_S = 10 };
     struct err ignored;
     BUF_LOCAL(text, 64);
     double budget_s = (double)search->options.budget_ms / 1e3;
-    if (budget_s <= 0 ||
-        store_get(search->store, STORE_FACTS, opening_key(search), &text, &ignored))
+    bool known = store_get(search->store, STORE_FACTS, opening_key(search), &text, &ignored) == 0;
+    double took_s = known ? strtod(buf_text(&text), NULL) / 1e3 : 0;
+    double wanted_s = TIMES * took_s + LEAST_S;
+    if (budget_s <= 0)
         return;
-    double took_s = strtod(buf_text(&text), NULL) / 1e3, wanted_s = TIMES * took_s + LEAST_S;
     if (took_s > budget_s / 2)
-        log_event(LOG_WARN, "run.time", search->id,
+        log_event(LOG_WARN, "run.short", search->id,
                   "a budget of %.0f s is too short: opening %s alone took %.0f s here the last "
                   "time; --budget-time %.0fs would have a verified kernel",
                   budget_s, search->record.problem, took_s, wanted_s);
+    else if (budget_s < LEAST_S && search->options.final)
+        log_event(LOG_WARN, "run.short", search->id,
+                  "a budget of %.0f s is too short for a verified kernel as a rule: give it "
+                  "--budget-time %.0fs at least",
+                  budget_s, wanted_s);
 }
