@@ -1,4 +1,5 @@
-"""budgets.py TWAGENT alone|busy|both RESULT ROOT: when searches with a budget of time end, and with what.
+"""budgets.py TWAGENT alone|busy|both NAMES SECONDS ROOT: when searches with a budget of time end, and with what.
+NAMES and SECONDS are separated by commas; "all" and the usual budgets where they are empty.
 
 A store of its own for each search, and one cache of the machine's ceilings, as whoever searches again has it. A row is
 right where the search ended at most a twentieth of its budget (or 2 s) late and as much early, with a kernel."""
@@ -25,8 +26,57 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-BUDGETS_S = (10, 30, 60)
+SPEC = """name: %s
+dims: {M: 1024, N: 1024}
+inputs: {X: {shape: [M, N], dtype: float32}}
+outputs: {Y: {shape: [M, N], dtype: float32}}
+reference: %s
+check: [{M: 1, N: 1}, {M: 5, N: 17}, {M: 31, N: 129}]
+"""
+OWN_NUMPY = "import numpy as np\n\n\ndef reference(X):\n    return np.tanh(X) * np.sqrt(np.abs(X)) + X\n"
+OWN_START = """/*---
+tune:
+  U: [1, 4]
+---*/
+#include <math.h>
+
+void kernel(const float *X, float *Y, int64_t M, int64_t N)
+{
+#pragma omp parallel for
+    for (int64_t i = 0; i < M * N; i++)
+        Y[i] = tanhf(X[i]) * sqrtf(fabsf(X[i])) + X[i];
+}
+"""
+OWN_C = """#include <math.h>
+#include <stdint.h>
+
+void reference(const float *X, float *Y, int64_t M, int64_t N)
+{
+    for (int64_t i = 0; i < M * N; i++)
+        Y[i] = sqrtf(fabsf(X[i])) + X[i] * X[i];
+}
+"""
+BUDGETS_S = (10, 30, 60, 150)
 LOOPS = 8
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as out:
+        out.write(text)
+
+
+def make_problems(work):
+    problems = {"softmax": "softmax", "matmul": "matmul", "conv2d": "conv2d", "numpy": work + "/numpy", "C": work + "/C"}
+    write(work + "/numpy/spec.yaml", SPEC % ("own", "ref_impl.py"))
+    write(work + "/numpy/ref_impl.py", OWN_NUMPY)
+    write(work + "/numpy/starts/cpu/loop.c", OWN_START)
+    write(work + "/C/spec.yaml", SPEC % ("own_in_c", "ref_impl.c"))
+    write(work + "/C/ref_impl.c", OWN_C)
+    if os.environ.get("TWAGENT_PYTHON"):
+        problems["PyTorch"] = work + "/sums.py"
+        write(work + "/sums.py", TORCH)
+    return problems
 
 
 def search(twagent, work, name, problem, budget_s):
@@ -44,21 +94,19 @@ def search(twagent, work, name, problem, budget_s):
 
 
 def main():
-    twagent, what, result, root = sys.argv[1:5]
+    twagent, what, names, budgets, root = sys.argv[1:6]
+    budgets = [int(one) for one in budgets.split(",")] if budgets else BUDGETS_S
     rows, wrong = [], 0
     with tempfile.TemporaryDirectory(prefix="twagent-budgets-") as work:
-        problems = [("softmax", "softmax"), ("matmul", "matmul")]
-        if os.environ.get("TWAGENT_PYTHON"):
-            with open(work + "/sums.py", "w") as out:
-                out.write(TORCH)
-            problems.append(("a PyTorch file", work + "/sums.py"))
+        problems = make_problems(work)
+        wanted = names.split(",") if names else list(problems)
         search(twagent, work, "ceilings", "softmax", 30)
         for beside in [one for one in ("alone", "busy") if what in (one, "both")]:
             loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(LOOPS * (beside == "busy"))]
             try:
-                for name, problem in problems:
-                    for budget_s in BUDGETS_S:
-                        took, record, said = search(twagent, work, "%s-%s-%d" % (beside, name.split()[-1], budget_s), problem, budget_s)
+                for name in wanted:
+                    for budget_s in budgets:
+                        took, record, said = search(twagent, work, "%s-%s-%d" % (beside, name, budget_s), problems[name], budget_s)
                         late = took - budget_s
                         good = abs(late) <= max(2, budget_s / 20) and record.get("kept", 0) > 0
                         wrong += not good
@@ -71,11 +119,8 @@ def main():
                     loop.kill()
                     loop.wait()
     commit = subprocess.run(["git", "-C", root, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    with open(result, "w") as out:
-        out.write("""# Budgets of time
-
-`bench/budgets/run`, %s, commit %s, %d cores. Searches without a model, each in a store of its own. Right: it ended at
-most 5 %% of its budget (or 2 s) late or early, with a kernel.
+    print("""
+%s, commit %s, %d cores. Right: it ended at most 5 %% of its budget (or 2 s) late or early, with a kernel.
 
 | problem | beside | budget s | took s | off | evaluated | verified | right | ended |
 | --- | --- | ---: | ---: | ---: | ---: | --- | --- | --- |
