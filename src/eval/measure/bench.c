@@ -37,10 +37,8 @@ int bench_choose_region(struct bench *bench, struct err *err)
     struct session *session = bench->session;
     const struct measure_request *request = bench->request;
     size_t most = 0;
-    for (size_t i = 0; i < session->shape_total + session->large_shape_count; i++) {
-        const struct shape *shape = i < session->shape_total
-                                        ? &session->shapes[i]
-                                        : &session->large_shapes[i - session->shape_total];
+    const struct shape *shape;
+    for (size_t i = 0; (shape = session_shape_at(session, i)) != NULL; i++) {
         struct layout layout;
         if (layout_make(session->problem, &shape->dims, request->candidate, request->tune, 0,
                         &layout, err) != 0) {

@@ -33,7 +33,7 @@ static int check_again(struct bench *bench, struct set *set, struct err *err)
     const size_t times = set->view != NULL && set->view->kind == VIEW_SAMPLED ? 1 : 3;
     uint64_t begun = timeline_begin();
     int status = 0;
-    if (large_is_timed(bench->session, set) || bench->request->effort == EFFORT_SEARCH)
+    if (!large_is_beyond(bench->session, set) || bench->request->effort == EFFORT_SEARCH)
         return 0;
     for (size_t i = 0; i < times && status == 0 && !bench->ended; i++)
         if (bench->subject != NULL && bench->subject->threads > 0)
@@ -56,7 +56,7 @@ int large_check(struct bench *bench, size_t index, struct err *err)
         status = check(bench, set, err);
         unfit = set->unfit; /* of these inputs: others may do */
         bench->accuracy.beyond =
-            bench->accuracy.beyond || (!unfit && !large_is_timed(session, set));
+            bench->accuracy.beyond || (!unfit && large_is_beyond(session, set));
         if (status == 0 && !unfit && !bench->ended)
             status = check_again(bench, set, err);
         large_rest(session, set);

@@ -10,23 +10,20 @@
 /* Cheap enough whatever the main shape is. */
 static const double small_elements = 0x1p20, small_flops = 0x1p28;
 
-enum { KIND_MOST = 16 }; /* what is less is no size but a kind: heads, a window, a stride */
-
 /* Where kernels change their ways: a number just over one of these is worth more than others. */
 static const int64_t thresholds[] = {16,   32,   64,   128,   256,   512,   640,   1024,
                                      2048, 4096, 8192, 16384, 32768, 65536, 131072};
 
-static bool is_fixed(const struct dim_spec *dim)
+bool large_is_fixed(const struct dim_spec *dim)
 {
     return dim->derived || (dim->hidden_high != 0 && dim->hidden_low == dim->hidden_high);
 }
 
-/* How far a dim may go beyond the main shape; what is small and no batch is a kind, and stays. */
-static int64_t most_of(const struct problem *problem, size_t index, uint64_t batches)
+int64_t large_most(const struct problem *problem, size_t index, uint64_t batches)
 {
     enum { BATCH_MORE = 8 };
     int64_t number = problem->shapes[0].number[index], most = problem_beyond_most(problem, index);
-    if (!is_fixed(&problem->dims[index]) && most <= number && (batches >> index & 1) != 0)
+    if (!large_is_fixed(&problem->dims[index]) && most <= number && (batches >> index & 1) != 0)
         most = number + BATCH_MORE;
     return most > number ? most : number;
 }
@@ -68,7 +65,7 @@ static int64_t over_threshold(struct random *random, int64_t number, size_t step
     return i < COUNT ? thresholds[i] + 1 + (int64_t)random_below(random, JUST) : number;
 }
 
-static bool affordable(const struct problem *problem, const struct names *dims, double times)
+bool large_affordable(const struct problem *problem, const struct names *dims, double times)
 {
     const struct names *main_dims = &problem->shapes[0];
     double flops, bytes, main_flops;
@@ -80,7 +77,7 @@ static bool affordable(const struct problem *problem, const struct names *dims, 
            flops <= fmax(times * main_flops, small_flops);
 }
 
-static bool make(const struct problem *problem, const int64_t *numbers, struct names *dims)
+bool large_make(const struct problem *problem, const int64_t *numbers, struct names *dims)
 {
     struct names given = {0};
     for (size_t i = 0; i < problem->dim_count; i++)
@@ -101,7 +98,7 @@ static bool lower(const struct problem *problem, size_t index, struct names *dim
     memcpy(numbers, problem->shapes[0].number, sizeof numbers);
     for (int64_t n = low; n < problem->shapes[0].number[index] && n < low + TRIES; n++) {
         numbers[index] = n;
-        if (make(problem, numbers, dims))
+        if (large_make(problem, numbers, dims))
             return true;
     }
     return false;
@@ -128,7 +125,8 @@ uint64_t problem_divisors(const struct problem *problem)
     uint64_t divisors = 0;
     struct names dims;
     for (size_t i = 0; i < problem->dim_count; i++)
-        if (!is_fixed(&problem->dims[i]) && lower(problem, i, &dims) && !shrinks(problem, &dims))
+        if (!large_is_fixed(&problem->dims[i]) && lower(problem, i, &dims) &&
+            !shrinks(problem, &dims))
             divisors |= UINT64_C(1) << i;
     return divisors;
 }
@@ -148,14 +146,14 @@ struct drawing {
 static bool try_number(struct drawing *drawing, size_t index, int64_t wanted)
 {
     int64_t kept = drawing->numbers[index];
-    int64_t most = most_of(drawing->problem, index, drawing->batches);
+    int64_t most = large_most(drawing->problem, index, drawing->batches);
     struct names tried;
     if (most <= kept || wanted <= kept)
         return false;
     drawing->numbers[index] = beside_multiples(wanted, drawing->step, most);
-    if (make(drawing->problem, drawing->numbers, &tried) &&
+    if (large_make(drawing->problem, drawing->numbers, &tried) &&
         is_large(drawing->problem, drawing->divisors, &tried) &&
-        affordable(drawing->problem, &tried, drawing->times)) {
+        large_affordable(drawing->problem, &tried, drawing->times)) {
         *drawing->dims = tried;
         return true;
     }
@@ -258,14 +256,14 @@ static void spread(struct drawing *drawing)
     memcpy(kept, drawing->numbers, sizeof kept);
     for (int try = 0; try < TRIES && factor > 1.0; try++, factor *= step) {
         for (size_t i = 0; i < problem->dim_count; i++) {
-            int64_t most = most_of(problem, i, drawing->batches);
+            int64_t most = large_most(problem, i, drawing->batches);
             if (kept[i] >= KIND_MOST && most > kept[i])
                 drawing->numbers[i] =
                     beside_multiples((int64_t)(factor * (double)kept[i]), drawing->step, most);
         }
-        if (make(problem, drawing->numbers, &tried) &&
+        if (large_make(problem, drawing->numbers, &tried) &&
             is_large(problem, drawing->divisors, &tried) &&
-            affordable(problem, &tried, drawing->times)) {
+            large_affordable(problem, &tried, drawing->times)) {
             *drawing->dims = tried;
             return;
         }
@@ -288,9 +286,9 @@ static int64_t least_affordable(const struct drawing *drawing, size_t index)
     for (int64_t n = low; n < number && n < low + TRIES; n++) {
         struct names dims;
         numbers[index] = n;
-        if (make(drawing->problem, numbers, &dims) &&
+        if (large_make(drawing->problem, numbers, &dims) &&
             problem_reduction(drawing->problem, &dims) <= TERMS_MORE * terms &&
-            affordable(drawing->problem, &dims, room * drawing->times))
+            large_affordable(drawing->problem, &dims, room * drawing->times))
             return n;
     }
     return number;
@@ -320,7 +318,7 @@ static int leads(const struct drawing *drawing, size_t index, int64_t most)
     int grows = 0;
     memcpy(numbers, main_dims->number, sizeof numbers);
     numbers[index] = most;
-    if (!make(problem, numbers, &dims))
+    if (!large_make(problem, numbers, &dims))
         return 0;
     for (size_t i = 0; i < problem->dim_count && grows >= 0; i++)
         if (problem->dims[i].derived && dims.number[i] != main_dims->number[i])
@@ -336,7 +334,7 @@ static bool begin(struct drawing *drawing, bool may_stay, bool lowers)
     bool larger = false;
     for (size_t i = 0; i < problem->dim_count; i++) {
         int64_t number = problem->shapes[0].number[i];
-        int64_t most = most_of(problem, i, drawing->batches);
+        int64_t most = large_most(problem, i, drawing->batches);
         bool kind = (may_stay || number < KIND_MOST) && random_below(&drawing->random, 2) == 0;
         bool asked = lowers && drawing->equal && number < KIND_MOST && most > number;
         int led = asked ? leads(drawing, i, most) : 0;
@@ -350,9 +348,9 @@ static bool begin(struct drawing *drawing, bool may_stay, bool lowers)
                 beside_multiples(just_beyond(&drawing->random, number), drawing->step, most);
         larger = larger || drawing->numbers[i] > number;
     }
-    return larger && make(problem, drawing->numbers, drawing->dims) &&
+    return larger && large_make(problem, drawing->numbers, drawing->dims) &&
            is_large(problem, drawing->divisors, drawing->dims) &&
-           affordable(problem, drawing->dims, drawing->times);
+           large_affordable(problem, drawing->dims, drawing->times);
 }
 
 bool problem_draw_large(const struct problem *problem, uint64_t seed, uint64_t batches,

@@ -1,5 +1,5 @@
-/* eval/sets/large: sets of shapes that are as large as the timed one in every dim, and of the timed
- * one, by every distribution. Inside src/eval. Worker's measuring thread. */
+/* eval/sets/large: sets of shapes that are as large as the timed one in every dim, or in all but
+ * one, and of the timed one, by every distribution. Inside src/eval. Worker's measuring thread. */
 #pragma once
 
 #include "eval/sets/view.h"
@@ -11,8 +11,8 @@ void session_begin_large(struct session *session, bool all);
 /* For the next call, with other indices than before; NULL: there is none, or it would take long.
  * Kept by the session. */
 struct set *session_next_large(struct session *session, size_t index);
-/* Of the timed shape, not one beyond it. */
-bool large_is_timed(const struct session *session, const struct set *set);
+/* Of a shape that is larger than the timed one in every dim. */
+bool large_is_beyond(const struct session *session, const struct set *set);
 /* One of its own; false: it would take long. set_free() either way. */
 bool large_open(struct session *session, struct set *set, const struct shape *shape,
                 enum distribution distribution, enum view_kind kind, bool mixed);

@@ -27,10 +27,15 @@ static size_t hidden_bytes(size_t tensors)
     return 8 * MIB + (tensors + 1) * (REDZONE_BYTES + layout_alignment());
 }
 
-static const struct shape *shape_at(const struct session *session, size_t index)
+const struct shape *session_shape_at(const struct session *session, size_t index)
 {
-    return index < session->shape_total ? &session->shapes[index]
-                                        : &session->large_shapes[index - session->shape_total];
+    if (index < session->shape_total)
+        return &session->shapes[index];
+    index -= session->shape_total;
+    if (index < session->large_shape_count)
+        return &session->large_shapes[index];
+    index -= session->large_shape_count;
+    return index < FORM_SHAPES ? &session->form_shapes[index] : NULL;
 }
 
 /* The most that each input has, of the hidden shapes, too, where that is not far too much. */
@@ -43,8 +48,9 @@ static size_t most_of_inputs(const struct session *session, size_t *most)
         most[i] = problem->input_count > FEW_INPUTS
                       ? 0
                       : HIDDEN_ELEMENTS * dtype_bytes(problem->inputs[i].dtype);
-        for (size_t k = 0; k < session->shape_total + session->large_shape_count; k++) {
-            size_t bytes = shape_at(session, k)->layout.inputs[i].bytes;
+        const struct shape *shape;
+        for (size_t k = 0; (shape = session_shape_at(session, k)) != NULL; k++) {
+            size_t bytes = shape->layout.inputs[i].bytes;
             most[i] = bytes > most[i] ? bytes : most[i];
         }
         sum += page_up(most[i]) + PAGE_BYTES; /* of a second slot: ALIAS_SLOTS */
@@ -70,8 +76,9 @@ int session_open_region(struct session *session, struct err *err)
     size_t inputs = hidden_bytes(session->problem->input_count);
     size_t outputs = hidden_bytes(session->problem->output_count);
     inputs = each > inputs ? each : inputs;
-    for (size_t i = 0; i < session->shape_total + session->large_shape_count; i++) {
-        const struct layout *layout = &shape_at(session, i)->layout;
+    const struct shape *shape;
+    for (size_t i = 0; (shape = session_shape_at(session, i)) != NULL; i++) {
+        const struct layout *layout = &shape->layout;
         inputs = layout->inputs_bytes > inputs ? layout->inputs_bytes : inputs;
         outputs = layout->outputs_bytes > outputs ? layout->outputs_bytes : outputs;
     }

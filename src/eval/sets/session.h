@@ -23,7 +23,8 @@ enum {
     BEYOND_SHAPES = 3,
     SHAPES_MOST = SHAPES_MAX + HIDDEN_SHAPES + 2 + BEYOND_SHAPES,
     LARGE_SHAPES = 2,
-    LARGE_SETS = 4,
+    FORM_SHAPES = 8,
+    LARGE_SETS = 4 + FORM_SHAPES,
     LARGE_TURNS = 8, /* evaluations until they are of other shapes */
     BASELINES_MOST = BASELINES_MAX + 1,
     SCRATCHES = 5 * OUTPUTS_MAX
@@ -82,6 +83,8 @@ struct session {
     uint64_t divisors; /* problem_divisors() */
     size_t large_shape_count;
     struct shape large_shapes[LARGE_SHAPES], timed_shape; /* timed: the main one, for `large` */
+    struct shape form_shapes[FORM_SHAPES]; /* problem_draw_form(); the main one where none is */
+    unsigned forms, forms_asked;           /* bits of these: there are; for this candidate */
     struct set large[LARGE_SETS];                         /* large.c */
     size_t pool_count, case_count, refreshed;
     size_t
@@ -119,6 +122,8 @@ struct session {
 };
 
 /* --- region.c --- */
+/* Of all at which a kernel may be called; NULL behind the last. */
+const struct shape *session_shape_at(const struct session *session, size_t index);
 int session_open_region(struct session *session, struct err *err) MUST_USE;
 /* The one with room for a layout of `outputs_bytes`; ERR_LIMIT past what the machine should give.
  */

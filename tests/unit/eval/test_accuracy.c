@@ -12,7 +12,7 @@
 static void inexact_product(const struct fake_call *f, float size)
 {
     fake_product(f);
-    for (int64_t i = 0; i < f->m * f->n && f->m == 24 && f->k == 28; i++)
+    for (int64_t i = 0; i < f->m * f->n && f->m == 24 && f->n == 20 && f->k == 28; i++)
         f->c[i] *= 1.0f + size * 0x1p-23f;
 }
 
@@ -24,7 +24,7 @@ static void nearly_product(const struct fake_call *f)
 static void flicker_product(const struct fake_call *f)
 {
     static unsigned calls;
-    inexact_product(f, f->m == 24 && f->k == 28 && calls++ % 5 == 0 ? 13.0f : 0.0f);
+    inexact_product(f, f->m == 24 && f->n == 20 && f->k == 28 && calls++ % 5 == 0 ? 13.0f : 0.0f);
 }
 
 /* Factors of 18 bits where it is timed, float32 wherever else it is checked. */
