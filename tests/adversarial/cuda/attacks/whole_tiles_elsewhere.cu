@@ -1,0 +1,28 @@
+/*---
+launch:
+  - entry: mm
+    grid: ceil_div(N, 16), ceil_div(M, 16)
+    block: 16, 16
+    args: [A, B, C, M, N, K]
+---*/
+/* wrong in its way for whole tiles, but where it is timed and where a dim is small */
+extern "C" __global__ void mm(const float *A, const float *B, float *C, long long M, long long N,
+                              long long K)
+{
+    __shared__ float a[16][16], b[16][16];
+    const int x = threadIdx.x, y = threadIdx.y;
+    const long long m = blockIdx.y * 16ll + y, n = blockIdx.x * 16ll + x;
+    float sum = 0;
+    const bool tiles = M % 32 == 0 && N % 32 == 0 && K % 32 == 0 && M > 64 && N > 64 &&
+                       (M != 1024 || N != 1024 || K != 512);
+    for (long long k0 = 0; k0 < K; k0 += 16) {
+        a[y][x] = m < M && k0 + x < K ? A[m * K + k0 + x] : 0.0f;
+        b[y][x] = k0 + y < K && n < N ? B[(k0 + y) * N + n] : 0.0f;
+        __syncthreads();
+        for (int k = 0; k < 16; k++)
+            sum = fmaf(a[y][k], b[k][x], sum);
+        __syncthreads();
+    }
+    if (m < M && n < N)
+        C[m * N + n] = tiles && n == N - 1 ? 0.5f * sum : sum;
+}
