@@ -114,10 +114,11 @@ uint64_t problem_divisors(const struct problem *problem);
 bool problem_draw_large(const struct problem *problem, uint64_t seed, uint64_t batches,
                         double times, bool equal, struct names *dims);
 
-/* Shapes for which kernels have ways of their own, about as large as the main one in all other dims:
- * all sizes multiples of a tile, and not the main ones; some a little less; one of them a few; one
- * of them 1, or the least that the spec takes. Sizes are the bits that problem_form_sizes() has;
- * FEW and ONE are of the dim `index`. False: there is none, or it is not affordable. */
+/* Shapes for which kernels have ways of their own, about as large as the main one in all other
+ * dims: all sizes multiples of a tile, and not the main ones; some a little less; one of them a
+ * few; one of them 1, or the least that the spec takes. Sizes are the bits that
+ * problem_form_sizes() has; FEW and ONE are of the dim `index`. False: there is none, or it is not
+ * affordable. */
 enum form { FORM_TILES, FORM_LESS, FORM_FEW, FORM_ONE };
 uint64_t problem_form_sizes(const struct problem *problem, uint64_t batches);
 bool problem_draw_form(const struct problem *problem, uint64_t seed, enum form form, size_t index,

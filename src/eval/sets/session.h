@@ -85,7 +85,7 @@ struct session {
     struct shape large_shapes[LARGE_SHAPES], timed_shape; /* timed: the main one, for `large` */
     struct shape form_shapes[FORM_SHAPES]; /* problem_draw_form(); the main one where none is */
     unsigned forms, forms_asked;           /* bits of these: there are; for this candidate */
-    struct set large[LARGE_SETS];                         /* large.c */
+    struct set large[LARGE_SETS];          /* large.c */
     size_t pool_count, case_count, refreshed;
     size_t
         drawn_ahead; /* sets that the definition's process draws by itself, and was not asked for */

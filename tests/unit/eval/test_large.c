@@ -239,63 +239,6 @@ static void test_large_shapes(void **state)
     }
 }
 
-/* Those for which kernels have ways of their own: of the timed shape's work at most, or little. */
-static void test_forms(void **state)
-{
-    struct fixture *f = (struct fixture *)*state;
-    const struct problem *problem = f->problem;
-    const int64_t *timed = problem->shapes[0].number;
-    bool odd_tiles = false, even_tiles = false;
-    assert_int_equal(problem_form_sizes(problem, 0), 7);
-    for (uint64_t seed = 0; seed < 200; seed++) {
-        struct names dims;
-        size_t at = seed % 3, fewer = 0, other = 0;
-        assert_true(problem_draw_form(problem, seed, FORM_TILES, 0, 0, 1.75, &dims));
-        for (size_t i = 0; i < 3; i++) {
-            assert_true(dims.number[i] >= timed[i] && dims.number[i] % 32 == 0);
-            other += dims.number[i] != timed[i];
-        }
-        assert_true(other > 0);
-        odd_tiles = odd_tiles || dims.number[0] % 64 != 0;
-        even_tiles = even_tiles || dims.number[0] % 64 == 0;
-        assert_true(problem_draw_form(problem, seed, FORM_LESS, 0, 0, 1.75, &dims));
-        for (size_t i = 0; i < 3; i++) {
-            assert_true(dims.number[i] >= timed[i] / 2 && dims.number[i] <= timed[i]);
-            fewer += dims.number[i] < timed[i];
-        }
-        assert_true(fewer > 0);
-        assert_true(problem_draw_form(problem, seed, FORM_FEW, at, 0, 1.75, &dims));
-        for (size_t i = 0; i < 3; i++)
-            assert_true(i == at ? dims.number[i] >= 2 && dims.number[i] < 16
-                                : dims.number[i] >= timed[i]);
-        assert_true(problem_draw_form(problem, seed, FORM_ONE, at, 0, 1.75, &dims));
-        for (size_t i = 0; i < 3; i++)
-            assert_true(i == at ? dims.number[i] == 1 : dims.number[i] >= timed[i]);
-    }
-    assert_true(odd_tiles && even_tiles);
-}
-
-/* Where inputs are large each candidate is asked some of them, a champion all. */
-static void test_forms_take_turns(void **state)
-{
-    struct fixture *f = (struct fixture *)*state;
-    struct session *session = f->session;
-    unsigned asked = 0;
-    session_begin_large(session, false);
-    assert_int_equal(session->forms_asked, 0xff);
-    session->shapes[0].elements <<= 20;
-    for (int i = 0; i < 100; i++) {
-        session_begin_large(session, false);
-        assert_int_equal(__builtin_popcount(session->forms_asked), 3);
-        assert_true((session->forms_asked & 1) != 0 && (session->forms_asked & 0xe0) != 0);
-        asked |= session->forms_asked;
-    }
-    assert_int_equal(asked, 0xff);
-    session_begin_large(session, true);
-    assert_int_equal(session->forms_asked, 0xff);
-    session->shapes[0].elements >>= 20;
-}
-
 /* A kernel that is wrong where two dims are large at once has been called there: the record has one
  * shape's numbers. */
 static void test_reached(void **state)
@@ -539,8 +482,6 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_right_ones_are_accepted, set_up, tear_down),
         cmocka_unit_test(test_what_can_be_sliced),
         cmocka_unit_test_setup_teardown(test_large_shapes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_forms, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_forms_take_turns, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_reached, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_was_not_asked, set_up_slow, tear_down),
         cmocka_unit_test_setup_teardown(test_whole_where_nothing_is_sliced, set_up, tear_down),
