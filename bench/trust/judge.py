@@ -96,7 +96,7 @@ def share_cores(at_once):
 
 def words(record):
     """What of a verdict is kept."""
-    return {"verdict": record["verdict"], "reason": record.get("reason", "")[:200], "win": record.get("win", False),
+    return {"verdict": record["verdict"], "reason": record.get("reason", "")[:400], "win": record.get("win", False),
             "checked_up_to": record.get("metrics", {}).get("checked_up_to")}
 
 

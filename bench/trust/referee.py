@@ -20,7 +20,7 @@ import numpy
 from spec import KINDS, Spec, definition, draw, number
 
 PAGE = 4096
-ARENA = 192 << 20
+ARENA = 1 << 30
 OWN = numpy.full(1 << 14, 0x7fa5c3e1, numpy.uint32).view(numpy.uint8)  # around outputs: a NaN that no operation makes
 # Elsewhere: NaNs, and numbers of both signs.
 GARBAGE = numpy.tile(numpy.array([numpy.nan, 3e38, -3e38, numpy.nan], numpy.float32), 1 << 12).view(numpy.uint8)
@@ -155,8 +155,9 @@ def error(got, exact, normwise=False):
 class Referee:
     LIMITS = (1 << 19, 1 << 26, 4000), (1 << 22, 1 << 29, 4000)  # elements, flops, a dim; of three in four shapes, of the rest
 
-    def __init__(self, problem, large, small, seed):
-        self.spec, self.seed = Spec(problem), seed
+    def __init__(self, problem, large, small, seed, at=None):
+        """`at`: dims to be asked alone, by inputs of each kind, twice: an offset has two signs."""
+        self.spec, self.seed, self.large = Spec(problem), seed, large
         self.define, self.normwise = definition(self.spec), self.spec.yaml.get("accuracy") == "normwise"
         rng = numpy.random.default_rng([seed, 1])
         dims = [self.spec.dims(d) for d in self.spec.yaml.get("check", [])]
@@ -164,6 +165,12 @@ class Referee:
         dims += [self.spec.small(rng) for _ in range(small)]
         dims += [self.spec.large(rng, *self.LIMITS[i % 4 == 3]) for i in range(large)]
         self.cases = [(i, d, KINDS[i % len(KINDS)], ("own", "end", "own", "begin")[i // 3 % 4]) for i, d in enumerate(dims)]
+        if at:
+            dims = self.spec.dims(at)
+            self.cases = [(i, dims, kind, "own") for i, kind in enumerate(KINDS * 2)] if self.fits(dims) else []
+
+    def fits(self, dims):
+        return 5 * self.spec.elements(dims) < ARENA
 
     def judge(self, starts, mutants, say=lambda text: None, every=False):
         """starts: {path: text}; mutants: {name: (path, text)}. Returns {name: {verdict, kind, ...}}; with `every`, all
@@ -240,7 +247,7 @@ class Referee:
                 why = "precision" if worst < 2.0**-6 else "values"
                 found["ratio"] = ratio
             found = verdicts.setdefault(name, {})
-            found.update(verdict="wrong", kind=found.get("kind", why), large=place >= len(self.cases) - 200)
+            found.update(verdict="wrong", kind=found.get("kind", why), large=place >= len(self.cases) - self.large)
             found.setdefault("case", place)
             found.setdefault("dims", {d: dims[d] for d in spec.free})
             found.setdefault("inputs", kind)

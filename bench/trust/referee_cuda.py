@@ -27,7 +27,9 @@ MARGIN = 4096
 OWN, GARBAGE = 0x7fa5c3e1, 0x7fffffff  # around outputs, a NaN that no operation makes; elsewhere
 
 
-def cases_of(spec, large, small, seed):
+def cases_of(spec, large, small, seed, at=None):
+    if at:
+        return [(i, spec.dims(at), kind, "own") for i, kind in enumerate(KINDS * 2)]
     rng = numpy.random.default_rng([seed, 1])
     dims = [d for d in map(spec.dims, spec.yaml.get("check", [])) if spec.elements(d) <= LIMITS[0][0]]
     dims += [spec.small(rng) for _ in range(small)]
@@ -268,7 +270,7 @@ def run(job):
     import torch  # noqa: F401  once, before the forks
     from launch_cuda import plan_of
     spec = Spec(job["problem"])
-    cases = cases_of(spec, job["large"], job["small"], job["seed"])
+    cases = cases_of(spec, job["large"], job["small"], job["seed"], job["at"])
     starts, mutants = job["starts"], job["mutants"]
     texts = {**starts, **{name: text for name, (_, text) in mutants.items()}}
     arch = architecture()
@@ -325,8 +327,8 @@ def run(job):
 class Referee:
     """As referee.Referee; the work is done by a process of its own."""
 
-    def __init__(self, problem, large, small, seed):
-        self.job = {"problem": problem, "large": large, "small": small, "seed": seed}
+    def __init__(self, problem, large, small, seed, at=None):
+        self.job = {"problem": problem, "large": large, "small": small, "seed": seed, "at": at}
 
     def judge(self, starts, mutants, say=lambda text: None, every=False):
         job = {**self.job, "starts": starts, "mutants": mutants, "every": every}
