@@ -184,6 +184,8 @@ if "$twagent" problem check "$work/own" 2>&1 | grep -q ': fit$'; then
         out=$(cd "$work" && PATH=$(dirname "$twagent"):$PATH TWAGENT_STORE=$work/own.store && eval "$line" 2>&1)
     }
     (cd "$work" && bash -c "$(sed -n '/^cat >first.c/,/^END$/p' "$work/told")")
+    copied 'twagent problem check'
+    [[ $out == *': fit'* ]]; say $? "it is checked: $out"
     copied 'twagent eval'
     [[ $out == *'rejected at '* ]]; say $? "the first kernel is evaluated: $out"
     copied 'mkdir -p'

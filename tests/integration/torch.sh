@@ -83,13 +83,13 @@ after=$(ls "$work" | grep -v -e '^out$' -e '^json$' -e '\.c$' -e '^cache$' -e '^
 [ "$after" = "$(echo "$before" | grep -v -e '\.c$' -e '^cache$' -e '^store$')" ]; say $? "nothing is written beside the file: $after"
 
 # A file that computes what a shipped problem does begins with its starts; one that is like none is told
-# what is known of it and what to do next.
+# what to do next.
 write rows 'pass' 'return torch.softmax(x, dim=-1)' 'torch.rand(6, 4, 512)'
 "$twagent" run "$work/rows.py@B=4" --dry-run --no-final --report "$work/report" >"$work/out" 2>&1
 grep -q 'rows: .*eager' "$work/out"; say $? "and they are right: $(cat "$work/out")"
 write odd 'pass' 'return torch.sin(x) + 0.5 * x' 'torch.rand(16, 64)'
 "$twagent" run "$work/odd.py" >"$work/out" 2>&1; [ $? -eq 2 ]; say $? "without any and without a model it is a mistake"
-for words in 'nothing to begin a search with' 'the reference takes' 'compile takes' 'void kernel(const float \*x, float \*out, int64_t B)' \
+for words in 'nothing to begin a search with' 'twagent problem check .*odd.py' 'void kernel(const float \*x, float \*out, int64_t B)' \
     'twagent eval .*odd.py first.c' 'odd.starts/cpu' -e.--model; do
     grep -q -- "${words#-e.}" "$work/out"; say $? "it is told: $words: $(cat "$work/out")"
 done

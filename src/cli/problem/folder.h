@@ -11,6 +11,3 @@ bool problem_folder_is(const char *path);
 
 /* Returns an exit code: 0 where every file is fit. */
 int problem_folder_check(const struct settings *settings, const char *path);
-
-/* The same for one problem, whose findings are printed (problem.c). An exit code. */
-int problem_check_one(const struct settings *settings, const char *problem);

@@ -166,7 +166,7 @@ static int check_report(const char *problem, const struct value *answer, bool as
     return fit ? 0 : EXIT_NONE;
 }
 
-int problem_check_one(const struct settings *settings, const char *folder)
+static int check_one(const struct settings *settings, const char *folder)
 {
     ARENA_LOCAL(arena);
     const char *problem;
@@ -196,7 +196,7 @@ int command_problem(const struct settings *settings, const char *const *argument
     (void)count;
     if (strcmp(arguments[0], "check") == 0)
         return problem_folder_is(arguments[1]) ? problem_folder_check(settings, arguments[1])
-                                               : problem_check_one(settings, arguments[1]);
+                                               : check_one(settings, arguments[1]);
     if (strcmp(arguments[0], "new") != 0) {
         fprintf(stderr, "twagent: problem: expected new or check, not \"%s\"\n", arguments[0]);
         return EXIT_USAGE;

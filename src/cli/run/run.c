@@ -21,7 +21,6 @@
 #include "cli/options/devices.h"
 #include "cli/options/settings.h"
 #include "cli/print/display.h"
-#include "cli/problem/folder.h"
 #include "cli/run/result.h"
 #include "cli/tune/ladder.h"
 #include "eval/candidate/definition.h"
@@ -117,15 +116,16 @@ static void print_next(const struct settings *settings, const char *name,
     printf(
         "\nfirst%s, which compiles and is not right yet:\n\ncat >first%s <<'END'\n%sEND\n\nnext\n",
         suffix, suffix, buf_text(&text));
-    printf("  twagent eval %s first%s%s     # until it is a kernel\n"
+    printf("  twagent problem check %s%s     # whether kernels of it can be judged\n"
+           "  twagent eval %s first%s%s     # until it is a kernel\n"
            "  mkdir -p %s && cp first%s %s/ && twagent run %s%s     # searches from there\n"
            "  twagent run %s%s --model NAME     # asks a model for the first kernel as well\n",
-           name, suffix, option, folder, suffix, folder, name, option, name, option);
+           name, option, name, suffix, option, folder, suffix, folder, name, option, name, option);
 }
 
-/* A problem that a search has nothing to begin with, for want of starts and of a model: what is
- * known of it, a source to fill in, and what to do next. An exit code, or -1: it has starts, or
- * cannot be read, which whoever goes on with it tells. */
+/* A problem that a search has nothing to begin with, for want of starts and of a model: a source to
+ * fill in, and what to do next. It is told at once, for a check takes a minute and more. An exit
+ * code, or -1: it has starts, or cannot be read, which whoever goes on with it tells. */
 static int no_starts(const struct settings *settings, const char *name)
 {
     struct problem *problem;
@@ -148,14 +148,10 @@ static int no_starts(const struct settings *settings, const char *name)
     fprintf(stderr,
             "twagent: %s: nothing to begin a search with: no starts in %s, and no --model\n", name,
             problem_starts_folder(problem, language_folder(target, chosen[0])));
-    int code = problem_check_one(settings, name);
-    if (code == 0 || code == EXIT_NONE) {
-        print_next(settings, name, problem,
-                   settings->search.language != NULL ? chosen[0] : language_of_text(target, ""));
-        code = EXIT_USAGE;
-    }
+    print_next(settings, name, problem,
+               settings->search.language != NULL ? chosen[0] : language_of_text(target, ""));
     problem_free(problem);
-    return code;
+    return EXIT_USAGE;
 }
 
 enum { STARTING, CHECKING, SEARCHING, STATES };
