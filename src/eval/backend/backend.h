@@ -130,7 +130,7 @@ struct backend {
     int (*cachegrind)(const struct lane_facts *lane, const struct region *region,
                       const char *artifact, const struct call *call, struct json *json,
                       struct err *err);
-    /* Whether this program, which finds what checks do not, is installed. NULL: it needs none. */
+    /* Whether this compiler, or this finder of what checks miss, is installed. NULL: no needs. */
     bool (*tool)(const char *name);
     /* What compiles a language and is no part of lane_facts.versions, since not every lane needs
      * it: a JSON object, which blocks while it is found out. NULL here or returned: nothing. */

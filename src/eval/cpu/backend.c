@@ -30,6 +30,12 @@ static int sanitize(const struct lane_facts *lane, const struct region *region,
     return status;
 }
 
+static bool tool(const char *name)
+{
+    bool clang;
+    return compile_driver(name, false, &clang) != NULL;
+}
+
 static int findings(const struct value *answer, struct buf *out)
 {
     const struct value *device = value_get(answer, "device");
@@ -74,4 +80,5 @@ const struct backend backend_cpu = {
     .runner = cpu_runner_main,
     .compiler = built_main,
     .findings = findings,
+    .tool = tool,
 };
