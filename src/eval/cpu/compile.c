@@ -12,6 +12,7 @@
 #include "process/sandbox.h"
 #include "process/toolchain.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { SOURCE_MAX = 8 << 20, ARGS = 96, OUTPUT_MAX = 64 << 10, SIGNATURE_MAX = 16 << 10 };
@@ -257,11 +258,14 @@ static int lay_out(struct arena *arena, const struct source *source,
     if (baseline != NULL)
         add_libraries(&command, baseline->libraries);
     add(&command, "-lm");
-    const char **env = arena_array(arena, 5, sizeof(char *));
+    const char **env = arena_array(arena, 6, sizeof(char *));
     env[0] = "PATH=/usr/bin:/bin";
     env[1] = "LC_ALL=C";
     env[2] = arena_printf(arena, "TMPDIR=%s", folder);
     env[3] = BUILT_VARIABLE;
+#if defined(__SANITIZE_ADDRESS__)
+    env[4] = "ASAN_OPTIONS=detect_leaks=0"; /* of the command itself: that needs ptrace */
+#endif
     build->spec = (struct process_spec){.argv = command.argv,
                                         .env = env,
                                         .folder = arena_strdup(arena, folder),
