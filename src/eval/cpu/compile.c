@@ -12,7 +12,6 @@
 #include "process/sandbox.h"
 #include "process/toolchain.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { SOURCE_MAX = 8 << 20, ARGS = 96, OUTPUT_MAX = 64 << 10, SIGNATURE_MAX = 16 << 10 };
