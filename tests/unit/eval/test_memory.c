@@ -1,53 +1,13 @@
 /* Problems whose whole sets the machine has not the memory for: checked in slices. */
 #include "eval/measure/low_bits.h"
 #include "eval/sets/view.h"
-#include "one_session.h"
 
 #include <math.h>
 
 /* Whole sets take 3.1 MB by the estimate, and slices 0.5 MB. */
 enum { M = 150, N = 200, SCARCE = 3000000, TOO_LITTLE = 500000 };
 
-static bool is_timed(const struct fake_call *f)
-{
-    return f->m == M && f->n == N;
-}
-
-static void last_row(const struct fake_call *f)
-{
-    fake_product(f);
-    for (int64_t j = 0; j < f->n && is_timed(f); j++)
-        f->c[(f->m - 1) * f->n + j] *= 1.01f;
-}
-
-/* Samples seldom see them, a call whose every element is known does, but where a row of it is of
- * numbers that are not compared: NaN among them. */
-static void few_elements(const struct fake_call *f)
-{
-    enum { FEW = 9 };
-    fake_product(f);
-    for (int64_t i = M / 2; i < M / 2 + FEW && is_timed(f); i++)
-        f->c[i * f->n + N / 2] = 1e6f - f->c[i * f->n + N / 2];
-}
-
-static void rows_not_written(const struct fake_call *f)
-{
-    struct fake_call less = *f;
-    less.m = is_timed(f) ? f->m - 3 : f->m;
-    fake_product(&less);
-}
-
-static void upper_half(const struct fake_call *f)
-{
-    fake_product(f);
-    for (int64_t i = f->m * f->n / 2; i < f->m * f->n && is_timed(f); i++)
-        f->c[i] = f->c[i - f->m * f->n / 2];
-}
-
-static const struct fake_entry kernels[] = {
-    {"product", fake_product},      {"last_row", last_row},
-    {"few_elements", few_elements}, {"rows_not_written", rows_not_written},
-    {"upper_half", upper_half},     {NULL, NULL}};
+#include "wrong_when_timed.h"
 
 static const char spec[] =
     "name: large\ndims: {M: 150, N: 200, K: 40}\n"
@@ -56,8 +16,6 @@ static const char spec[] =
     "baselines: {product: product.c}\nflops: 2*M*N*K\n"
     "check: [{M: 1, N: 9, K: 2}, {M: 16, N: 40, K: 3}, {M: 149, N: 200, K: 40}]\n"
     "hidden: {M: [1, 20], N: [1, 20], K: [1, 20]}\n";
-
-static const char product[] = "def reference(A, B):\n    return A @ B\n";
 
 static int open_with(void **state, uint64_t bytes, const char *reference)
 {
